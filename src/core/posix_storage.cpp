@@ -1,0 +1,202 @@
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/ensure.h"
+#include "core/storage.h"
+
+namespace forebay {
+namespace {
+
+Error system_error(const Path& path, std::string_view action) {
+  const int number = errno;
+  const Code code = number == ENOENT || number == ENOTDIR ? Code::kNotFound
+                    : number == ENOMEM                    ? Code::kOutOfMemory
+                                                          : Code::kIo;
+  return {code,
+          fmt::format("{}: {} failed: {}", path.string(), action, std::generic_category().message(number))};
+}
+
+/// Owns a file descriptor.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+Result<Descriptor> open_descriptor(const Path& path, int flags) {
+  int fd;
+  do {
+    fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+  } while (fd < 0 && errno == EINTR);
+  if (fd < 0) return system_error(path, flags & O_CREAT ? "create" : "open");
+  return Descriptor(fd);
+}
+
+class PosixMapping : public Mapping {
+ public:
+  PosixMapping(void* data, uint64_t size) : data_(data), size_(size) {}
+  ~PosixMapping() override {
+    if (size_ > 0) ::munmap(data_, size_);
+  }
+
+  std::span<const std::byte> bytes() const override { return {static_cast<const std::byte*>(data_), size_}; }
+
+ private:
+  void* data_;
+  uint64_t size_;
+};
+
+class PosixReadableFile : public ReadableFile {
+ public:
+  PosixReadableFile(Path path, Descriptor fd, uint64_t size)
+      : path_(std::move(path)), fd_(std::move(fd)), size_(size) {}
+
+  const Path& path() const override { return path_; }
+  uint64_t size() const override { return size_; }
+
+  Result<void> read_at(uint64_t offset, std::span<std::byte> out) override {
+    size_t got = 0;
+    while (got < out.size()) {
+      const ssize_t n =
+          ::pread(fd_.get(), out.data() + got, out.size() - got, static_cast<off_t>(offset + got));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return system_error(path_, fmt::format("read of {} bytes at offset {}", out.size(), offset));
+      if (n == 0)
+        return Error{Code::kIo, fmt::format("{}: short read at offset {}: {} bytes wanted, {} got",
+                                            path_.string(), offset, out.size(), got)};
+      got += static_cast<size_t>(n);
+    }
+    return {};
+  }
+
+  Result<std::unique_ptr<Mapping>> map() override {
+    void* data = nullptr;
+    if (size_ > 0) {
+      data = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, fd_.get(), 0);
+      if (data == MAP_FAILED) return system_error(path_, fmt::format("map of {} bytes", size_));
+    }
+    return std::unique_ptr<Mapping>(std::make_unique<PosixMapping>(data, size_));
+  }
+
+ private:
+  const Path path_;
+  const Descriptor fd_;
+  const uint64_t size_;
+};
+
+class PosixWritableFile : public WritableFile {
+ public:
+  PosixWritableFile(Path path, Descriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+
+  const Path& path() const override { return path_; }
+  uint64_t position() const override { return position_; }
+
+  Result<void> append(std::span<const std::byte> bytes) override {
+    TRY(write_all(position_, bytes));
+    position_ += bytes.size();
+    return {};
+  }
+
+  Result<void> write_at(uint64_t offset, std::span<const std::byte> bytes) override {
+    ENSURE(offset <= position_ && bytes.size() <= position_ - offset, "write_at beyond what was appended");
+    return write_all(offset, bytes);
+  }
+
+  Result<void> sync() override {
+    if (::fsync(fd_.get()) != 0) return system_error(path_, "sync");
+    return {};
+  }
+
+  Result<void> close() override {
+    // The descriptor is gone even when close reports an error.
+    if (::close(fd_.release()) != 0 && errno != EINTR) return system_error(path_, "close");
+    return {};
+  }
+
+ private:
+  Result<void> write_all(uint64_t offset, std::span<const std::byte> bytes) {
+    ENSURE(fd_.get() >= 0, "write to a closed file");
+    size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t n =
+          ::pwrite(fd_.get(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0)
+        return system_error(path_, fmt::format("write of {} bytes at offset {}", bytes.size(), offset));
+      done += static_cast<size_t>(n);
+    }
+    return {};
+  }
+
+  const Path path_;
+  Descriptor fd_;
+  uint64_t position_ = 0;
+};
+
+/// Makes the names in a directory durable.
+Result<void> sync_directory(const Path& directory) {
+  const Path path = directory.empty() ? Path(".") : directory;
+  const Descriptor fd = TRY(open_descriptor(path, O_RDONLY | O_DIRECTORY));
+  // Some file systems have nothing to sync in a directory and say EINVAL.
+  if (::fsync(fd.get()) != 0 && errno != EINVAL) return system_error(path, "sync");
+  return {};
+}
+
+class PosixStorage : public Storage {
+ public:
+  Result<std::unique_ptr<ReadableFile>> open(const Path& path) override {
+    // O_NONBLOCK: opening a named pipe must not hang before it is refused below.
+    Descriptor fd = TRY(open_descriptor(path, O_RDONLY | O_NONBLOCK));
+    struct stat status;
+    if (::fstat(fd.get(), &status) != 0) return system_error(path, "stat");
+    if (!S_ISREG(status.st_mode))
+      return Error{Code::kInvalidArgument,
+                   fmt::format("{}: {}, wanted a file", path.string(),
+                               S_ISDIR(status.st_mode) ? "a directory" : "a device or pipe")};
+    return std::unique_ptr<ReadableFile>(
+        std::make_unique<PosixReadableFile>(path, std::move(fd), static_cast<uint64_t>(status.st_size)));
+  }
+
+  Result<std::unique_ptr<WritableFile>> create(const Path& path) override {
+    Descriptor fd = TRY(open_descriptor(path, O_WRONLY | O_CREAT | O_TRUNC));
+    return std::unique_ptr<WritableFile>(std::make_unique<PosixWritableFile>(path, std::move(fd)));
+  }
+
+  Result<void> rename(const Path& from, const Path& to) override {
+    if (::rename(from.c_str(), to.c_str()) != 0)
+      return system_error(from, fmt::format("rename to {}", to.string()));
+    return sync_directory(to.parent_path());
+  }
+
+  Result<void> remove(const Path& path) override {
+    if (::unlink(path.c_str()) != 0) return system_error(path, "remove");
+    return {};
+  }
+
+  bool exists(const Path& path) override { return ::access(path.c_str(), F_OK) == 0; }
+};
+
+}  // namespace
+
+std::unique_ptr<Storage> make_posix_storage() {
+  return std::make_unique<PosixStorage>();
+}
+
+}  // namespace forebay

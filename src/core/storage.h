@@ -1,0 +1,91 @@
+/// The one seam between this program and files. Everything that reads or writes a file goes through a
+/// Storage, so that tests can make any read, write, sync or rename fail (core/faulty_storage.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "forebay/result.h"
+
+#include "core/path.h"
+
+namespace forebay {
+
+/// A read-only view of a file's bytes, unmapped when dropped. Pages are reclaimable by the system.
+class Mapping {
+ public:
+  virtual ~Mapping() = default;
+  virtual std::span<const std::byte> bytes() const = 0;
+};
+
+/// Thread-safe: reads carry their own offset.
+class ReadableFile {
+ public:
+  virtual ~ReadableFile() = default;
+  virtual const Path& path() const = 0;
+  virtual uint64_t size() const = 0;  // at open
+  /// Fills `out` from `offset` or fails: a short read is kIo and names offset, wanted and got.
+  virtual Result<void> read_at(uint64_t offset, std::span<std::byte> out) = 0;
+  /// Maps the whole file. An empty file maps to an empty span.
+  virtual Result<std::unique_ptr<Mapping>> map() = 0;
+};
+
+/// Thread-compatible. Dropping it without close() loses errors, not bytes already written.
+class WritableFile {
+ public:
+  virtual ~WritableFile() = default;
+  virtual const Path& path() const = 0;
+  virtual uint64_t position() const = 0;
+  virtual Result<void> append(std::span<const std::byte> bytes) = 0;
+  /// Overwrites bytes that were already appended (headers whose content is known last).
+  virtual Result<void> write_at(uint64_t offset, std::span<const std::byte> bytes) = 0;
+  virtual Result<void> sync() = 0;
+  virtual Result<void> close() = 0;
+};
+
+/// Thread-safe.
+class Storage {
+ public:
+  virtual ~Storage() = default;
+  virtual Result<std::unique_ptr<ReadableFile>> open(const Path& path) = 0;
+  /// Creates or truncates.
+  virtual Result<std::unique_ptr<WritableFile>> create(const Path& path) = 0;
+  virtual Result<void> rename(const Path& from, const Path& to) = 0;
+  virtual Result<void> remove(const Path& path) = 0;
+  virtual bool exists(const Path& path) = 0;
+};
+
+/// The operating system's files.
+std::unique_ptr<Storage> make_posix_storage();
+
+/// The whole file as bytes / text; refuses files above `limit_bytes` by name and size.
+Result<std::vector<std::byte>> read_file(Storage& storage, const Path& path,
+                                         uint64_t limit_bytes = 1ull << 30);
+Result<std::string> read_text(Storage& storage, const Path& path, uint64_t limit_bytes = 1ull << 30);
+
+/// Writes `name.partial`, and on commit() syncs and renames it to `name`: readers see the old file or
+/// the whole new one. Dropped without commit, it removes the partial file.
+class AtomicFile {
+ public:
+  static Result<AtomicFile> create(Storage& storage, const Path& path);
+  AtomicFile(AtomicFile&&) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  ~AtomicFile();
+
+  WritableFile& file() { return *file_; }
+  Result<void> commit();
+
+ private:
+  AtomicFile(Storage& storage, Path final_path, Path partial_path, std::unique_ptr<WritableFile> file);
+
+  Storage* storage_;
+  Path final_path_;
+  Path partial_path_;
+  std::unique_ptr<WritableFile> file_;  // null once committed or moved from
+};
+
+}  // namespace forebay

@@ -1,0 +1,33 @@
+/// A fixed set of threads that run one parallel loop at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/function_ref.h"
+
+namespace forebay {
+
+/// Confined: one thread at a time calls parallel_for. The caller's thread works too, so
+/// ThreadPool(1) starts no thread and runs loops inline.
+class ThreadPool {
+ public:
+  /// n_threads <= 0 takes the number of usable cores (affinity mask and cgroup quota).
+  explicit ThreadPool(int n_threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+
+  int n_threads() const;
+
+  /// Calls body(begin, end, thread) over disjoint ranges covering [0, n), at most one range per thread at
+  /// a time and none smaller than `grain` unless it is the last; returns when all are done.
+  /// `thread` in [0, n_threads) indexes per-thread scratch. The split depends on timing: a body must give
+  /// each index the same bits wherever it runs.
+  void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t begin, int64_t end, int thread)> body);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace forebay
