@@ -38,6 +38,17 @@ std::optional<uint64_t> read_number(const Path& path) {
   return value;
 }
 
+/// Bytes of page cache counted in a group's memory.current.
+uint64_t droppable_file_bytes(const Path& folder) {
+  std::ifstream file(folder / "memory.stat");
+  uint64_t sum = 0;
+  std::string key;
+  uint64_t bytes;
+  while (file >> key >> bytes)
+    if (key == "active_file" || key == "inactive_file") sum += bytes;
+  return sum;
+}
+
 int n_cores_in_affinity_mask() {
   // A mask smaller than the kernel's is refused with EINVAL: grow until it fits.
   for (int n_cpus = 1024; n_cpus <= 1 << 20; n_cpus *= 2) {
@@ -71,7 +82,8 @@ std::optional<CgroupMemory> cgroup_memory() {
   for_each_group([&](const Path& folder) {
     const auto limit = read_number(folder / "memory.max");
     if (!limit || (tightest && tightest->limit_bytes <= *limit)) return;
-    tightest = CgroupMemory{*limit, read_number(folder / "memory.current").value_or(0)};
+    const uint64_t current = read_number(folder / "memory.current").value_or(0);
+    tightest = CgroupMemory{*limit, current - std::min(current, droppable_file_bytes(folder))};
   });
   return tightest;
 }
