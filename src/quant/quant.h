@@ -7,6 +7,7 @@
 #include <span>
 
 #include "forebay/result.h"
+
 #include "tensor/dtype.h"
 
 namespace forebay {
@@ -27,7 +28,7 @@ const Codec* find_codec(DType type);
 void decode_row(DType type, const std::byte* blocks, int64_t n, float* out);
 
 /// Errors: kUnsupported when the type has no encoder; kInvalidArgument when n is not a multiple of the
-/// block, or when an input is not finite (the index and value are named).
+/// block, or when an input is not finite or too large for the type's scale (the index and value are named).
 Result<void> encode_row(DType type, std::span<const float> in, std::byte* blocks);
 
 }  // namespace forebay
