@@ -12,8 +12,9 @@
 #include <variant>
 #include <vector>
 
-#include "core/storage.h"
 #include "forebay/result.h"
+
+#include "core/storage.h"
 #include "tensor/dtype.h"
 
 namespace forebay {
@@ -22,16 +23,33 @@ namespace forebay {
 /// Arrays hold one kind of element.
 using GgufArray = std::variant<std::vector<uint64_t>, std::vector<int64_t>, std::vector<double>,
                                std::vector<bool>, std::vector<std::string>>;
+size_t n_items(const GgufArray& array);
 
 enum class GgufType : uint32_t {
-  kU8 = 0, kI8, kU16, kI16, kU32, kI32, kF32, kBool, kString, kArray, kU64, kI64, kF64,
+  kU8 = 0,
+  kI8,
+  kU16,
+  kI16,
+  kU32,
+  kI32,
+  kF32,
+  kBool,
+  kString,
+  kArray,
+  kU64,
+  kI64,
+  kF64,
 };
+std::string_view name_of(GgufType type);  // "u32"
 
 struct GgufValue {
-  GgufType type = GgufType::kU32;          // as in the file; kArray for arrays
-  GgufType element = GgufType::kU32;       // element type of an array
+  GgufType type = GgufType::kU32;     // as in the file; kArray for arrays
+  GgufType element = GgufType::kU32;  // element type of an array
   std::variant<uint64_t, int64_t, double, bool, std::string, GgufArray> data;
 
+  bool operator==(const GgufValue&) const = default;
+
+  static GgufValue u16(uint16_t v);
   static GgufValue u32(uint32_t v);
   static GgufValue i32(int32_t v);
   static GgufValue u64(uint64_t v);
@@ -42,11 +60,12 @@ struct GgufValue {
   static GgufValue i32_array(std::vector<int64_t> v);
   static GgufValue u64_array(std::vector<uint64_t> v);
   static GgufValue f32_array(std::vector<double> v);
+  static GgufValue bool_array(std::vector<bool> v);
   static GgufValue string_array(std::vector<std::string> v);
 };
 
 /// Key/value pairs in file order, with lookups that accept what writers vary: any integer width and sign,
-/// a scalar where an array is expected and the reverse.
+/// a scalar where an array is expected, and an array of equal values where a scalar is.
 class GgufMetadata {
  public:
   const GgufValue* find(std::string_view key) const;
@@ -136,7 +155,7 @@ Result<GgufHeaders> parse_gguf_headers(std::span<const std::byte> bytes, uint64_
 
 /// Streams a GGUF to disk: metadata, then every tensor declared up front, then the tensors' bytes in
 /// declaration order, a piece at a time. Writes through AtomicFile: nothing appears under `path` until
-/// finish(). Thread-compatible.
+/// finish(). After an error every later call returns that error. Thread-compatible.
 class GgufWriter {
  public:
   static Result<GgufWriter> create(Storage& storage, const Path& path);
