@@ -17,9 +17,8 @@ float half_e8m0(int e) {
 /// Half of the unsigned E4M3 number; bit 7 counts only for 0x7f, the NaN that stands for 0.
 float half_ue4m3(int byte) {
   if (byte == 0x7f) return 0;
-  const int exponent = byte >> 3 & 15, mantissa = byte & 7;
-  if (exponent == 0) return static_cast<float>(mantissa) * 0x1p-10f;
-  return std::ldexp(static_cast<float>(8 + mantissa), exponent - 11);
+  // Shifted into a half, the fields fit and the exponent's bias is 15 where E4M3 has 7.
+  return f32_from_f16(static_cast<uint16_t>((byte & 0x7f) << 7)) * 0x1p7f;
 }
 
 /// Rounds half up; from 256 on everything is the largest, 448.

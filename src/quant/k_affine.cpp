@@ -23,7 +23,7 @@ struct AffineBlock {
 template <int kRuns, typename Importance>
 AffineBlock<kRuns> quantize_affine(const float* x, const AffineSearch& search, int max_scale,
                                    Importance importance) {
-  constexpr int kRunWeights = 256 / kRuns;
+  constexpr int kRunWeights = AffineBlock<kRuns>::kRunWeights;
   AffineBlock<kRuns> block;
   std::array<AffineFit, kRuns> fits;
   float largest_scale = 0, largest_minimum = 0;
