@@ -1,0 +1,171 @@
+/// The door to a model: open a file, start a session, generate. Everything outside this library comes in
+/// here.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "forebay/result.h"
+#include "forebay/sampling.h"
+
+namespace forebay {
+
+class Tokenizer;
+class Model;
+class GgufFile;
+class MemoryBudget;
+class Session;
+
+struct EngineOptions {
+  std::string model;      // path of a GGUF file (any shard of a split one)
+  std::string mtp_model;  // a separate draft-head file; empty: the head inside the model file, if any
+
+  // Changes speed or memory, no result.
+  int threads = 0;                  // 0: the usable cores
+  uint64_t memory_limit_bytes = 0;  // refuse to reserve more; 0: no limit
+  int64_t context = 0;              // tokens a session can hold; 0: the model's, at most 8192
+  int64_t chunk = 256;              // most prompt tokens per forward pass; scratch memory grows with it
+  bool load_mtp = false;            // keep the draft head in memory
+
+  // Changes results in the last bits.
+  bool reference_kernels = false;  // the plain, slow definitions instead of the fast kernels
+};
+
+struct ModelInfo {
+  std::string path;
+  std::string name;
+  std::string architecture;
+  uint64_t file_bytes = 0;
+  int64_t context_length = 0;  // trained
+  int64_t context = 0;         // of a session
+  int n_vocab = 0;
+  int threads = 0;
+  bool has_tokenizer = false;
+  bool has_chat_template = false;
+  bool has_mtp = false;
+  SamplingOptions
+      sampling;  // the file's own defaults (general.sampling.*), else temperature 0.7, top_p 0.95, top_k 20
+};
+
+/// Where a prompt's tokens came from.
+struct SyncReport {
+  int64_t n_prompt = 0;
+  int64_t n_reused = 0;     // already in the session's state
+  int64_t n_prefilled = 0;  // computed now
+  double seconds = 0;
+  std::string why;  // "extends the live state", "restored the snapshot at 812", ... in words
+};
+
+enum class FinishReason { kStopToken, kStopString, kLength, kContextFull, kCancelled };
+std::string_view name_of(FinishReason reason);  // "stop", "length", ...
+
+struct GenerateOptions {
+  SamplingOptions sampling;
+  int64_t max_tokens = -1;        // -1: until a stop token or the end of the context
+  std::vector<std::string> stop;  // text that ends the answer, not included in it
+  bool ignore_stop_tokens = false;
+  bool specials = false;  // print control tokens
+  int top_log_probs = 0;  // report this many alternatives per token
+};
+
+struct GeneratedToken {
+  int32_t id = -1;
+  std::string_view text;  // what became complete with this token: valid UTF-8, possibly empty
+  double log_prob = 0;    // under the model's unmodified distribution
+  std::span<const std::pair<int32_t, float>> top;  // (id, log-prob), with top_log_probs
+};
+
+struct GenerateReport {
+  SyncReport prompt;
+  int64_t n_generated = 0;
+  double decode_seconds = 0;
+  FinishReason reason = FinishReason::kLength;
+};
+
+/// Called per token, on the caller's thread. Return false to stop after this token.
+using TokenCallback = std::function<bool(const GeneratedToken&)>;
+/// Prompt tokens done, prompt tokens in all.
+using PrefillCallback = std::function<void(int64_t done, int64_t total)>;
+
+/// Confined to one thread, and so are its sessions: one forward pass at a time.
+class Engine {
+ public:
+  static Result<Engine> open(const EngineOptions& options);
+  Engine(Engine&&) noexcept;
+  Engine& operator=(Engine&&) noexcept;
+  ~Engine();
+
+  const ModelInfo& info() const;
+
+  /// Errors: kUnsupported when the file has no vocabulary.
+  Result<std::vector<int32_t>> tokenize(std::string_view text, bool parse_special = true) const;
+  Result<std::string> detokenize(std::span<const int32_t> ids, bool specials = true) const;
+
+  /// The file's chat template over a conversation: a JSON object with messages, and optionally tools,
+  /// add_generation_prompt, enable_thinking and whatever else the template reads.
+  /// Errors: kUnsupported when the file has no template; kInvalidArgument with the template's line and
+  /// reason.
+  Result<std::string> render_chat(std::string_view conversation_json) const;
+
+  /// Errors: kOutOfMemory when the state does not fit the memory limit. Must not outlive the engine.
+  Result<Session> new_session();
+
+  /// Bytes reserved now and at most: state, scratch and copies; mapped weights are not counted.
+  uint64_t reserved_bytes() const;
+  uint64_t peak_reserved_bytes() const;
+
+  // For the rest of this library.
+  Model& model();
+  const GgufFile& file() const;
+  const Tokenizer* tokenizer() const;  // null without a vocabulary
+  MemoryBudget& budget();
+
+  struct Impl;
+
+ private:
+  explicit Engine(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+/// One timeline of tokens. Callers pass the whole prompt every time; what is already in the state is kept.
+class Session {
+ public:
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  /// Makes the state that of `prompt`, reusing the longest usable prefix. Afterwards logits() are those of
+  /// its last token. Cancelled: the state keeps the part that was done.
+  Result<SyncReport> sync(std::span<const int32_t> prompt, const PrefillCallback& progress = {},
+                          std::stop_token stop = {});
+  /// Appends one token.
+  Result<void> append(int32_t token);
+  /// Logits after the last token, n_vocab values; borrowed until the next call on any session of the engine.
+  std::span<const float> logits() const;
+  /// The tokens whose state this is.
+  std::span<const int32_t> tokens() const;
+
+  /// sync(prompt), then tokens until something ends the answer.
+  Result<GenerateReport> generate(std::span<const int32_t> prompt, const GenerateOptions& options,
+                                  const TokenCallback& on_token, const PrefillCallback& progress = {},
+                                  std::stop_token stop = {});
+
+  /// Empties the session.
+  void reset();
+
+  struct Impl;
+
+ private:
+  friend class Engine;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace forebay

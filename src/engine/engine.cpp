@@ -1,0 +1,173 @@
+#include "forebay/engine.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "engine/engine_impl.h"
+#include "engine/gguf_vocabulary.h"
+
+namespace forebay {
+namespace {
+
+Result<void> validate(const EngineOptions& o) {
+  if (o.model.empty()) return Error{Code::kInvalidArgument, "model: no file given"};
+  if (o.threads < 0 || o.threads > 1024)
+    return Error{Code::kInvalidArgument, fmt::format("threads: {}, expected 0 to 1024", o.threads)};
+  if (o.context < 0 || o.context > (int64_t{1} << 24))
+    return Error{Code::kInvalidArgument, fmt::format("context: {}, expected 0 to {}", o.context, 1 << 24)};
+  if (o.chunk < 1 || o.chunk > 65536)
+    return Error{Code::kInvalidArgument, fmt::format("chunk: {}, expected 1 to 65536", o.chunk)};
+  return {};
+}
+
+/// The file's recommended sampling, or what suits small chat models.
+Result<SamplingOptions> default_sampling(const GgufMetadata& metadata) {
+  SamplingOptions s;
+  s.temperature = static_cast<float>(TRY(metadata.get_float_or("general.sampling.temp", 0.7)));
+  s.top_p = static_cast<float>(TRY(metadata.get_float_or("general.sampling.top_p", 0.95)));
+  s.top_k = static_cast<int>(TRY(metadata.get_uint_or("general.sampling.top_k", 20)));
+  return s;
+}
+
+}  // namespace
+
+std::string_view name_of(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kStopToken:
+    case FinishReason::kStopString:
+      return "stop";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kContextFull:
+      return "context";
+    case FinishReason::kCancelled:
+      return "cancelled";
+  }
+  return "unknown";
+}
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&&) noexcept = default;
+Engine::~Engine() = default;
+
+Result<Engine> Engine::open(const EngineOptions& options) {
+  TRY(validate(options));
+  auto impl = std::make_unique<Impl>(options);
+  const auto named = [&](Error error) { return std::move(error).in(options.model); };
+
+  // Errors of the file's own code already name it; the ones about its content do not.
+  impl->file = TRY(GgufFile::open(*impl->storage, options.model));
+  if (!options.mtp_model.empty()) impl->mtp_file = TRY(GgufFile::open(*impl->storage, options.mtp_model));
+  Result<Model> model =
+      Model::load(*impl->file, impl->mtp_file ? &*impl->mtp_file : nullptr,
+                  {options.chunk, options.load_mtp || impl->mtp_file}, impl->kernels, impl->budget);
+  if (!model) return named(std::move(model).error());
+  impl->model = std::move(model).value();
+
+  const GgufMetadata& metadata = impl->file->metadata();
+  if (!metadata.has("tokenizer.ggml.tokens")) {
+    impl->no_tokenizer = "the file has no vocabulary (tokenizer.ggml.tokens)";
+  } else {
+    Result<Vocabulary> vocabulary = vocabulary_from_gguf(metadata);
+    if (!vocabulary) return named(std::move(vocabulary).error());
+    if (static_cast<int64_t>(vocabulary->tokens.size()) > impl->model->config().n_vocab)
+      return named(
+          Error{Code::kCorrupt, fmt::format("tokenizer.ggml.tokens: {} tokens, the embedding has {} rows",
+                                            vocabulary->tokens.size(), impl->model->config().n_vocab)});
+    Result<Tokenizer> tokenizer = Tokenizer::create(std::move(vocabulary).value());
+    if (!tokenizer) return named(std::move(tokenizer).error());
+    impl->tokenizer = std::move(tokenizer).value();
+  }
+  if (!metadata.has("tokenizer.chat_template")) {
+    impl->no_template = "the file has no chat template (tokenizer.chat_template)";
+  } else {
+    // A template that does not parse is an error only for who wants to render it.
+    Result<ChatTemplate> parsed = ChatTemplate::parse(TRY(metadata.get_string("tokenizer.chat_template")));
+    if (parsed)
+      impl->chat_template = std::move(parsed).value();
+    else
+      impl->no_template = std::move(parsed).error().message;
+  }
+
+  ModelInfo& info = impl->info;
+  const ModelConfig& config = impl->model->config();
+  info.path = options.model;
+  info.name = config.name;
+  info.architecture = config.architecture;
+  info.file_bytes = impl->file->file_bytes();
+  info.context_length = config.context_length;
+  info.context = options.context > 0 ? options.context : std::min<int64_t>(config.context_length, 8192);
+  info.n_vocab = config.n_vocab;
+  info.threads = impl->pool.n_threads();
+  info.has_tokenizer = impl->tokenizer.has_value();
+  info.has_chat_template = impl->chat_template.has_value();
+  info.has_mtp = impl->model->has_mtp();
+  info.sampling = TRY(default_sampling(metadata));
+  // Padding rows of the vocabulary have logits too; nothing may sample them.
+  for (int32_t id = 0; id < config.n_vocab; ++id)
+    if (impl->tokenizer &&
+        (id >= impl->tokenizer->n_tokens() || impl->tokenizer->kind(id) == TokenKind::kUnused))
+      info.sampling.logit_bias.emplace_back(id, -INFINITY);
+  return Engine(std::move(impl));
+}
+
+const ModelInfo& Engine::info() const {
+  return impl_->info;
+}
+
+Result<std::vector<int32_t>> Engine::tokenize(std::string_view text, bool parse_special) const {
+  if (!impl_->tokenizer)
+    return Error{Code::kUnsupported, fmt::format("{}: {}", impl_->options.model, impl_->no_tokenizer)};
+  std::vector<int32_t> ids = impl_->tokenizer->encode(text, {.parse_special = parse_special});
+  if (impl_->tokenizer->add_bos() && impl_->tokenizer->bos())
+    ids.insert(ids.begin(), *impl_->tokenizer->bos());
+  return ids;
+}
+
+Result<std::string> Engine::detokenize(std::span<const int32_t> ids, bool specials) const {
+  if (!impl_->tokenizer)
+    return Error{Code::kUnsupported, fmt::format("{}: {}", impl_->options.model, impl_->no_tokenizer)};
+  return impl_->tokenizer->decode(ids, specials);
+}
+
+Result<std::string> Engine::render_chat(std::string_view conversation_json) const {
+  if (!impl_->chat_template)
+    return Error{Code::kUnsupported, fmt::format("{}: {}", impl_->options.model, impl_->no_template)};
+  auto context = nlohmann::ordered_json::parse(conversation_json, nullptr, /*allow_exceptions=*/false);
+  if (!context.is_object())
+    return Error{Code::kInvalidArgument, "conversation: expected a JSON object with 'messages'"};
+  const auto token_text = [&](std::optional<TokenId> id) {
+    return id ? impl_->tokenizer->vocabulary().tokens[*id] : std::string();
+  };
+  if (impl_->tokenizer) {
+    if (!context.contains("bos_token")) context["bos_token"] = token_text(impl_->tokenizer->bos());
+    if (!context.contains("eos_token")) context["eos_token"] = token_text(impl_->tokenizer->eos());
+  }
+  return impl_->chat_template->render(context, std::time(nullptr));
+}
+
+uint64_t Engine::reserved_bytes() const {
+  return impl_->budget.used_bytes();
+}
+uint64_t Engine::peak_reserved_bytes() const {
+  return impl_->budget.peak_bytes();
+}
+Model& Engine::model() {
+  return *impl_->model;
+}
+const GgufFile& Engine::file() const {
+  return *impl_->file;
+}
+const Tokenizer* Engine::tokenizer() const {
+  return impl_->tokenizer ? &*impl_->tokenizer : nullptr;
+}
+MemoryBudget& Engine::budget() {
+  return impl_->budget;
+}
+
+}  // namespace forebay

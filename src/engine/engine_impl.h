@@ -1,0 +1,43 @@
+/// What the engine owns, in the order it is built. Sessions see it through a pointer.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "forebay/engine.h"
+
+#include "core/memory_budget.h"
+#include "core/storage.h"
+#include "core/thread_pool.h"
+#include "gguf/gguf.h"
+#include "kernels/context.h"
+#include "model/model.h"
+#include "tokenizer/chat_template.h"
+#include "tokenizer/tokenizer.h"
+
+namespace forebay {
+
+struct Engine::Impl {
+  explicit Impl(const EngineOptions& options)
+      : options(options),
+        storage(make_posix_storage()),
+        budget(options.memory_limit_bytes == 0 ? MemoryBudget::kUnlimited : options.memory_limit_bytes),
+        pool(options.threads),
+        kernels(pool, options.reference_kernels ? Isa::kReference : best_isa()) {}
+
+  EngineOptions options;
+  ModelInfo info;
+  std::unique_ptr<Storage> storage;
+  MemoryBudget budget;
+  ThreadPool pool;
+  KernelContext kernels;
+  std::optional<GgufFile> file;
+  std::optional<GgufFile> mtp_file;
+  std::optional<Model> model;
+  std::optional<Tokenizer> tokenizer;
+  std::string no_tokenizer;  // why there is none
+  std::optional<ChatTemplate> chat_template;
+  std::string no_template;
+};
+
+}  // namespace forebay

@@ -1,0 +1,33 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "kernels/attention.h"
+
+namespace forebay::attention_detail {
+
+void head_ref(const float* q, const float* keys, const float* values, int64_t stride, int head_dim,
+              float scale, std::span<const CellRange> ranges, float* scores, float* out) {
+  double max_score = -std::numeric_limits<double>::infinity();
+  int64_t n = 0;
+  for (const CellRange& range : ranges)
+    for (int64_t c = range.begin; c < range.end; ++c) {
+      double dot = 0;
+      for (int d = 0; d < head_dim; ++d) dot += static_cast<double>(q[d]) * keys[c * stride + d];
+      scores[n] = static_cast<float>(dot * scale);
+      max_score = std::max<double>(max_score, scores[n++]);
+    }
+  double total = 0;
+  std::vector<double> sum(head_dim, 0.0);
+  n = 0;
+  for (const CellRange& range : ranges)
+    for (int64_t c = range.begin; c < range.end; ++c) {
+      const double p = std::exp(scores[n++] - max_score);
+      total += p;
+      for (int d = 0; d < head_dim; ++d) sum[d] += p * values[c * stride + d];
+    }
+  for (int d = 0; d < head_dim; ++d) out[d] = static_cast<float>(sum[d] / total);
+}
+
+}  // namespace forebay::attention_detail

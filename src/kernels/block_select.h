@@ -1,0 +1,29 @@
+/// The block indexer of sparse attention: scores pooled keys, keeps the best blocks.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/attention.h"
+#include "kernels/context.h"
+
+namespace forebay {
+
+/// score[b] = sum_j relu(q[j,:] . pooled[b,:]) for b in [0, n_blocks)
+///
+/// q  [n_heads][dim]; pooled  [n_blocks][dim] f32. The common factor 1/sqrt(dim) does not change the order.
+void score_blocks(Isa isa, const float* q, int n_heads, int dim, const float* pooled, int64_t n_blocks,
+                  float* score);
+
+/// Cell ranges of the n_keep best blocks (n_keep >= 1; a function of the scores alone, ties included) and of
+/// the tail cells after the last complete block, merged where adjacent. `order` is scratch.
+void select_blocks(std::span<const float> score, int64_t n_keep, int block_cells, int64_t n_cells,
+                   std::vector<int32_t>& order, std::vector<CellRange>& ranges);
+
+namespace block_select_detail {
+float score_ref(const float* q, int n_heads, int dim, const float* key);
+float score_avx2(const float* q, int n_heads, int dim, const float* key);
+}  // namespace block_select_detail
+
+}  // namespace forebay

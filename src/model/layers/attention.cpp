@@ -1,0 +1,153 @@
+#include "kernels/attention.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/activation.h"
+#include "kernels/block_select.h"
+#include "kernels/matmul.h"
+#include "kernels/rms_norm.h"
+#include "kernels/rope.h"
+#include "model/layers/layers.h"
+
+namespace forebay {
+namespace {
+
+/// Heads of T rows as T * n_heads rows of head_dim.
+TensorView<float> as_heads(TensorView<float> x, int64_t head_dim) {
+  return {x.data, x.rows * x.cols / head_dim, head_dim};
+}
+
+/// Per head, attn_q's rows are the query and then its gate.
+void split_query_and_gate(TensorView<const float> both, int n_heads, int head_dim, TensorView<float> q,
+                          TensorView<float> gate) {
+  const size_t bytes = static_cast<size_t>(head_dim) * sizeof(float);
+  for (int64_t t = 0; t < both.rows; ++t)
+    for (int h = 0; h < n_heads; ++h) {
+      const float* from = both.row(t) + 2 * h * head_dim;
+      std::memcpy(q.row(t) + h * head_dim, from, bytes);
+      std::memcpy(gate.row(t) + h * head_dim, from + head_dim, bytes);
+    }
+}
+
+/// Stores this part's raw index keys and pools every block that its tokens complete: the mean of the block's
+/// raw keys, normed, rotated at the block's first cell.
+void append_index_keys(LayerContext& lc, const Batch::Part& part, const IndexerWeights& w, int block_cells,
+                       TensorView<const float> raw_TI, AttentionState& state) {
+  const int dim = lc.config.indexer.head_dim;
+  const int64_t end = part.first_cell + part.n_rows;
+  const int64_t first_block = part.first_cell / block_cells;
+  const int64_t end_block = end / block_cells;
+  const auto raw_key = [&](int64_t cell) {
+    return cell >= part.first_cell ? raw_TI.row(part.first_row + cell - part.first_cell)
+                                   : state.raw.data() + cell % AttentionState::kRawRing * dim;
+  };
+  if (end_block > first_block) {
+    TensorView<float> pooled(state.pooled.data() + first_block * dim, end_block - first_block, dim);
+    std::vector<int64_t> positions;
+    for (int64_t b = first_block; b < end_block; ++b) {
+      float* mean = pooled.row(b - first_block);
+      for (int d = 0; d < dim; ++d) {
+        float sum = 0;
+        for (int64_t c = 0; c < block_cells; ++c) sum += raw_key(b * block_cells + c)[d];
+        mean[d] = sum / static_cast<float>(block_cells);
+      }
+      positions.push_back(b * block_cells);
+    }
+    rms_norm(lc.kernels, pooled, w.k_norm, lc.config.rms_eps, pooled);
+    RopeTable& rope = lc.scratch.block_rope;
+    rope.fill(positions, lc.config.attention.n_rot, lc.config.attention.rope_theta);
+    apply_rope(lc.kernels, rope, lc.config.attention.rope_pairs, 1, dim, pooled);
+  }
+  for (int64_t cell = std::max(part.first_cell, end - AttentionState::kRawRing); cell < end; ++cell)
+    std::memcpy(state.raw.data() + cell % AttentionState::kRawRing * dim, raw_key(cell),
+                static_cast<size_t>(dim) * sizeof(float));
+}
+
+/// Which cells each row sees: all up to its own, or the best blocks and the tail.
+void choose_cells(LayerContext& lc, const Batch::Part& part, int block_cells, const AttentionState& state) {
+  Scratch& s = lc.scratch;
+  const IndexerConfig& index = lc.config.indexer;
+  lc.kernels.pool().parallel_for(part.n_rows, 1, [&](int64_t begin, int64_t end, int thread) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = part.first_row + i;
+      const int64_t n_cells = part.first_cell + i + 1;
+      std::vector<CellRange>& ranges = s.ranges[row];
+      const int64_t n_blocks = block_cells > 0 ? n_cells / block_cells : 0;
+      const int64_t n_keep = block_cells > 0 ? index.top_k_cells / block_cells : 0;
+      if (n_blocks <= n_keep) {
+        ranges.assign(1, {0, n_cells});
+      } else {
+        std::vector<float>& scores = s.block_scores[thread];
+        scores.resize(n_blocks);
+        score_blocks(lc.kernels.isa(), s.index_q.row(row), index.n_heads, index.head_dim, state.pooled.data(),
+                     n_blocks, scores.data());
+        select_blocks(scores, n_keep, block_cells, n_cells, s.block_order[thread], ranges);
+      }
+      s.range_spans[row] = ranges;
+    }
+  });
+}
+
+}  // namespace
+
+void attention_layer(LayerContext& lc, const Batch& batch, const AttentionWeights& w, int block_cells,
+                     std::span<AttentionState* const> states, TensorView<const float> x,
+                     TensorView<float> y) {
+  KernelContext& kernels = lc.kernels;
+  const ModelConfig& c = lc.config;
+  const AttentionConfig& a = c.attention;
+  const int head_dim = a.shape.head_dim;
+  const int64_t T = batch.n_rows;
+  Scratch& s = lc.scratch;
+  const TensorView<float> q = s.q.slice_rows(0, T);
+  const TensorView<float> k = s.k.slice_rows(0, T);
+  const TensorView<float> v = s.v.slice_rows(0, T);
+
+  if (a.output_gate) {
+    const TensorView<float> both = s.q_and_gate.slice_rows(0, T);
+    matmul(kernels, w.q, x, both);
+    split_query_and_gate(both, a.shape.n_heads, head_dim, q, s.q_gate);
+  } else {
+    matmul(kernels, w.q, x, q);
+  }
+  matmul(kernels, w.k, x, k);
+  matmul(kernels, w.v, x, v);
+  if (a.bias) {
+    add_bias(kernels, w.q_bias.data(), q);
+    add_bias(kernels, w.k_bias.data(), k);
+    add_bias(kernels, w.v_bias.data(), v);
+  }
+  if (a.qk_norm) {
+    rms_norm(kernels, as_heads(q, head_dim), w.q_norm, c.rms_eps, as_heads(q, head_dim));
+    rms_norm(kernels, as_heads(k, head_dim), w.k_norm, c.rms_eps, as_heads(k, head_dim));
+  }
+  apply_rope(kernels, s.rope, a.rope_pairs, a.shape.n_heads, head_dim, q);
+  apply_rope(kernels, s.rope, a.rope_pairs, a.shape.n_kv_heads, head_dim, k);
+
+  if (block_cells > 0) {
+    const TensorView<float> index_q = s.index_q.slice_rows(0, T);
+    const int dim = c.indexer.head_dim;
+    matmul(kernels, w.indexer.q, x, index_q);
+    matmul(kernels, w.indexer.k, x, s.index_k.slice_rows(0, T));
+    rms_norm(kernels, as_heads(index_q, dim), w.indexer.q_norm, c.rms_eps, as_heads(index_q, dim));
+    apply_rope(kernels, s.rope, a.rope_pairs, c.indexer.n_heads, dim, index_q);
+  }
+
+  for (size_t i = 0; i < batch.parts.size(); ++i) {
+    const Batch::Part& part = batch.parts[i];
+    AttentionState& state = *states[i];
+    const size_t bytes = static_cast<size_t>(part.n_rows * k.cols) * sizeof(float);
+    std::memcpy(state.keys.data() + part.first_cell * k.cols, k.row(part.first_row), bytes);
+    std::memcpy(state.values.data() + part.first_cell * v.cols, v.row(part.first_row), bytes);
+    if (block_cells > 0) append_index_keys(lc, part, w.indexer, block_cells, s.index_k, state);
+    choose_cells(lc, part, block_cells, state);
+    const TensorView<float> rows = q.slice_rows(part.first_row, part.n_rows);
+    attend(kernels, a.shape, rows, state.keys.data(), state.values.data(),
+           std::span(s.range_spans).subspan(part.first_row, part.n_rows), rows);
+  }
+  if (a.output_gate) sigmoid_mul(kernels, q, s.q_gate.slice_rows(0, T), q);
+  matmul(kernels, w.output, q, y);
+}
+
+}  // namespace forebay

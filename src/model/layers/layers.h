@@ -1,0 +1,50 @@
+/// The sub-blocks of all families. Each reads input_TD's rows and writes output rows; only the states of the
+/// batch change. Rows are independent but for the states they share.
+#pragma once
+
+#include <span>
+
+#include "kernels/context.h"
+#include "model/config.h"
+#include "model/layers/scratch.h"
+#include "model/weights.h"
+#include "model/window.h"
+
+namespace forebay {
+
+struct LayerContext {
+  KernelContext& kernels;
+  const ModelConfig& config;
+  Scratch& scratch;
+};
+
+/// Softmax attention over each part's own cells, dense or block-sparse (block_cells > 0), with optional
+/// output gate, q/k norms and biases. states[i] belongs to part i. Source: Qwen4Exp and Qwen3-Next model
+/// definitions; docs/architectures.md.
+void attention_layer(LayerContext& lc, const Batch& batch, const AttentionWeights& w, int block_cells,
+                     std::span<AttentionState* const> states, TensorView<const float> x_TD,
+                     TensorView<float> y_TD);
+
+/// Gated DeltaNet: short convolution, delta rule, gated norm.
+void gated_delta_layer(LayerContext& lc, const Batch& batch, const GatedDeltaWeights& w, int block,
+                       TensorView<const float> x_TD, TensorView<float> y_TD);
+
+/// Dense SwiGLU, or routed experts plus the gated shared expert.
+void ffn_layer(LayerContext& lc, const FfnWeights& w, TensorView<const float> x_TD, TensorView<float> y_TD);
+
+/// Hyper-connection read: streams -> sub-block input. Leaves the write gates in scratch.inject_TH when the
+/// weights have an inject matrix.
+void read_hyper_connection(LayerContext& lc, const HyperConnectionWeights& w,
+                           TensorView<const float> streams_TW, TensorView<float> x_TD);
+/// Adds a sub-block's output to every stream, by the gates of the read before it.
+void write_hyper_connection(LayerContext& lc, TensorView<const float> y_TD, TensorView<float> streams_TW);
+
+/// Hashed n-gram embedding added to the streams. Reads token ids, not activations.
+void ngram_injection(LayerContext& lc, const Batch& batch, const NgramWeights& w,
+                     TensorView<float> streams_TW);
+
+/// Table rows of one position: `history[0]` is the current token, then the ones before it; fewer than
+/// ngram_size near the sequence start. rows has n_heads entries.
+void ngram_row_ids(const NgramConfig& config, std::span<const int32_t> history, int64_t* rows);
+
+}  // namespace forebay

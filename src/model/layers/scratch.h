@@ -1,0 +1,62 @@
+/// Activations of one window, allocated once for the largest window. T rows unless a name says otherwise.
+/// Letters: W wide residual (streams * D), D model width, R low rank, H streams, S slots (T * experts used).
+#pragma once
+
+#include <vector>
+
+#include "core/memory_budget.h"
+#include "kernels/attention.h"
+#include "kernels/expert_ffn.h"
+#include "kernels/rope.h"
+#include "model/config.h"
+#include "tensor/buffer.h"
+#include "tensor/view.h"
+
+namespace forebay {
+
+struct Scratch {
+  int64_t max_rows = 0;
+
+  // The residual, a sub-block's input and its output.
+  TensorView<float> residual_TW, input_TD, output_TD;
+
+  // Hyper-connections.
+  TensorView<float> normed_TW, gate_TW, low_TR, inject_TH;
+
+  // Attention: q and gate as projected, then apart; keys and values of this window; the indexer's q and raw
+  // k.
+  TensorView<float> q_and_gate, q, q_gate, k, v, index_q, index_k;
+  std::vector<std::vector<CellRange>> ranges;           // per row
+  std::vector<std::span<const CellRange>> range_spans;  // the same, as attend() takes them
+  std::vector<std::vector<int32_t>> block_order;        // per thread
+  std::vector<std::vector<float>> block_scores;         // per thread
+
+  // Gated delta.
+  TensorView<float> qkv, conv, z, gd_q, gd_k, gd_out, alpha_beta, alpha, beta, decay;
+
+  // Feed-forward: dense or shared expert, then the routed ones.
+  TensorView<float> ffn_gate, ffn_up, shared_out, shared_weight, router_logits;
+  TensorView<float> expert_hidden_SF, expert_scratch_SF, expert_out_SD;
+  std::vector<int32_t> expert_ids, sorted_rows, sorted_slots;  // [T * used]
+  std::vector<float> expert_weights;                           // [T * used]
+  std::vector<int32_t> expert_counts;                          // [experts + 1]
+  std::vector<ExpertCall> expert_calls;
+
+  // n-gram injection.
+  TensorView<float> ngram_rows, ngram_value, ngram_out_TW, ngram_conv_TW;
+
+  // Final read: rows that get logits. Draft head: [T*H][2D] concatenations.
+  TensorView<float> final_TW, final_TD, draft_pairs;
+
+  RopeTable rope;        // of the window's rows
+  RopeTable block_rope;  // of blocks completed in the window
+
+  static Result<Scratch> allocate(const ModelConfig& config, bool with_mtp, int64_t max_rows, int n_threads,
+                                  MemoryBudget& budget);
+  static uint64_t bytes(const ModelConfig& config, bool with_mtp, int64_t max_rows);
+
+ private:
+  Buffer buffer_;
+};
+
+}  // namespace forebay

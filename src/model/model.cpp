@@ -1,0 +1,239 @@
+#include "model/model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "kernels/matmul.h"
+#include "kernels/rms_norm.h"
+#include "model/arch/arch.h"
+
+namespace forebay {
+
+struct Model::Impl {
+  const GgufFile* file;
+  const GgufFile* mtp_file;
+  KernelContext* kernels;
+  MemoryBudget* budget;
+  ModelConfig config;
+  Weights weights;
+  Scratch scratch;
+  int64_t max_window = 0;
+  Buffer logits;  // grows to the most rows ever asked for
+  Batch batch;
+
+  LayerContext layers() { return {*kernels, config, scratch}; }
+  Result<void> check(std::span<const Span> window) const;
+  void fill_batch(std::span<const Span> window);
+  Result<TensorView<float>> logits_for(int64_t rows);
+  void final_read(const HyperConnectionWeights& streams, std::span<const float> norm,
+                  TensorView<const float> rows_TW, TensorView<float> out_TD);
+  Result<void> check_finite(TensorView<const float> rows) const;
+};
+
+Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+Model::~Model() = default;
+
+const ModelConfig& Model::config() const {
+  return impl_->config;
+}
+int64_t Model::max_window() const {
+  return impl_->max_window;
+}
+bool Model::has_mtp() const {
+  return impl_->weights.mtp.has_value();
+}
+
+Result<Model> Model::load(const GgufFile& file, const GgufFile* mtp_file, const ModelOptions& options,
+                          KernelContext& ctx, MemoryBudget& budget) {
+  if (options.max_window < 1 || options.max_window > 65536)
+    return Error{Code::kInvalidArgument,
+                 fmt::format("max_window: {}, expected 1 to 65536", options.max_window)};
+  auto impl = std::make_unique<Impl>();
+  impl->file = &file;
+  impl->mtp_file = mtp_file;
+  impl->kernels = &ctx;
+  impl->budget = &budget;
+  impl->config = TRY(ModelConfig::from_gguf(file));
+  if (!options.mtp) {
+    impl->config.n_mtp_blocks = 0;
+  } else if (mtp_file != nullptr) {
+    TRY(impl->config.check_draft_head(*mtp_file));
+    impl->config.n_mtp_blocks = 1;
+  }
+  impl->weights = TRY(Weights::load(file, options.mtp ? mtp_file : nullptr, impl->config, budget));
+  impl->max_window = options.max_window;
+  impl->scratch = TRY(Scratch::allocate(impl->config, impl->weights.mtp.has_value(), options.max_window,
+                                        ctx.pool().n_threads(), budget));
+  return Model(std::move(impl));
+}
+
+Result<SequenceState> Model::new_state(int64_t context) {
+  return SequenceState::create(impl_->config, context, has_mtp(), *impl_->budget);
+}
+
+Result<void> Model::Impl::check(std::span<const Span> window) const {
+  int64_t rows = 0;
+  for (size_t i = 0; i < window.size(); ++i) {
+    const Span& span = window[i];
+    const auto n = static_cast<int64_t>(span.tokens.size());
+    if (n == 0) return Error{Code::kInvalidArgument, fmt::format("window: span {} has no tokens", i)};
+    for (int32_t token : span.tokens)
+      if (token < 0 || token >= config.n_vocab)
+        return Error{Code::kInvalidArgument,
+                     fmt::format("token {}: expected 0 to {}", token, config.n_vocab - 1)};
+    if (span.state->n_cells() + n > span.state->context())
+      return Error{Code::kInvalidArgument,
+                   fmt::format("context: {} tokens in the sequence and {} more, but it was created for {}",
+                               span.state->n_cells(), n, span.state->context())};
+    for (size_t j = 0; j < i; ++j)
+      if (window[j].state == span.state)
+        return Error{Code::kInvalidArgument,
+                     fmt::format("window: spans {} and {} are of one sequence", j, i)};
+    rows += n;
+  }
+  if (rows < 1 || rows > max_window)
+    return Error{Code::kInvalidArgument,
+                 fmt::format("window: {} tokens, expected 1 to {}", rows, max_window)};
+  return {};
+}
+
+void Model::Impl::fill_batch(std::span<const Span> window) {
+  batch.n_rows = 0;
+  batch.parts.clear();
+  batch.positions.clear();
+  for (const Span& span : window) {
+    const auto n = static_cast<int64_t>(span.tokens.size());
+    batch.parts.push_back({span.state, batch.n_rows, n, span.state->n_cells(), span.tokens});
+    for (int64_t i = 0; i < n; ++i) batch.positions.push_back(span.state->n_cells() + i);
+    batch.n_rows += n;
+  }
+  scratch.rope.fill(batch.positions, config.attention.n_rot, config.attention.rope_theta);
+}
+
+Result<TensorView<float>> Model::Impl::logits_for(int64_t rows) {
+  const uint64_t bytes = static_cast<uint64_t>(rows) * config.n_vocab * sizeof(float);
+  if (logits.bytes() < bytes) {
+    logits = Buffer();
+    logits = TRY(Buffer::allocate(*budget, bytes, "logits"));
+  }
+  return TensorView<float>(logits.as<float>().data(), rows, config.n_vocab);
+}
+
+void Model::Impl::final_read(const HyperConnectionWeights& streams, std::span<const float> norm,
+                             TensorView<const float> rows, TensorView<float> out) {
+  if (config.family == Family::kQwen4Exp) {
+    LayerContext lc = layers();
+    read_hyper_connection(lc, streams, rows, out);
+  } else {
+    rms_norm(*kernels, rows, norm, config.rms_eps, out);
+  }
+}
+
+Result<void> Model::Impl::check_finite(TensorView<const float> rows) const {
+  for (int64_t t = 0; t < rows.rows; ++t) {
+    // A NaN or infinity anywhere survives the sum of x - x.
+    float poison = 0;
+    for (int64_t i = 0; i < rows.cols; ++i) poison += rows.row(t)[i] - rows.row(t)[i];
+    if (poison == 0.0f) continue;
+    std::string culprit = Weights::find_non_finite(*file);
+    if (culprit.empty() && mtp_file != nullptr) culprit = Weights::find_non_finite(*mtp_file);
+    return Error{Code::kCorrupt,
+                 culprit.empty()
+                     ? fmt::format("logits of row {} are not finite though all weights are", t)
+                     : fmt::format("{}: weights that are not finite (the logits are not either)", culprit)};
+  }
+  return {};
+}
+
+Result<ForwardOutput> Model::forward(std::span<const Span> window) {
+  Impl& m = *impl_;
+  TRY(m.check(window));
+  int64_t n_logits = 0;
+  for (const Span& span : window)
+    n_logits += span.logits == LogitRows::kAll ? static_cast<int64_t>(span.tokens.size())
+                                               : (span.logits == LogitRows::kLast ? 1 : 0);
+  const TensorView<float> logits = TRY(m.logits_for(n_logits));
+
+  m.fill_batch(window);
+  LayerContext lc = m.layers();
+  const TensorView<float> residual = m.scratch.residual_TW.slice_rows(0, m.batch.n_rows);
+  if (m.config.family == Family::kQwen4Exp)
+    run_hyper_blocks(lc, m.batch, m.weights, residual);
+  else
+    run_prenorm_blocks(lc, m.batch, m.weights, residual);
+  for (const Batch::Part& part : m.batch.parts) part.state->advance(part.tokens);
+
+  // The rows that get logits, side by side.
+  int64_t row = 0;
+  const size_t wide_bytes = static_cast<size_t>(m.config.wide()) * sizeof(float);
+  for (size_t i = 0; i < window.size(); ++i) {
+    const Batch::Part& part = m.batch.parts[i];
+    const int64_t n =
+        window[i].logits == LogitRows::kAll ? part.n_rows : (window[i].logits == LogitRows::kLast ? 1 : 0);
+    for (int64_t r = part.n_rows - n; r < part.n_rows; ++r)
+      std::memcpy(m.scratch.final_TW.row(row++), residual.row(part.first_row + r), wide_bytes);
+  }
+  if (n_logits > 0) {
+    const TensorView<float> final_rows = m.scratch.final_TD.slice_rows(0, n_logits);
+    m.final_read(m.weights.final_streams, m.weights.final_norm, m.scratch.final_TW.slice_rows(0, n_logits),
+                 final_rows);
+    matmul(*m.kernels, m.weights.head, final_rows, logits);
+  }
+  // Single-stream draft heads read the normed hidden state, qwen4exp's the streams themselves.
+  if (m.weights.mtp && m.config.family != Family::kQwen4Exp)
+    rms_norm(*m.kernels, residual, m.weights.final_norm, m.config.rms_eps, residual);
+
+  if (Result<void> finite = m.check_finite(logits); !finite) {
+    for (const Span& span : window) span.state->reset();
+    return std::move(finite).error();
+  }
+  return ForwardOutput{logits, residual};
+}
+
+Result<ForwardOutput> Model::draft(SequenceState& state, TensorView<const float> hidden,
+                                   std::span<const int32_t> next_tokens, LogitRows rows) {
+  Impl& m = *impl_;
+  if (!has_mtp()) return Error{Code::kUnsupported, "draft: this model file has no MTP head"};
+  const auto T = static_cast<int64_t>(next_tokens.size());
+  if (T < 1 || T > m.max_window || hidden.rows != T || hidden.cols != m.config.wide())
+    return Error{Code::kInvalidArgument,
+                 fmt::format("draft: {} tokens for {} hidden rows of {}, expected as many, up to {}", T,
+                             hidden.rows, hidden.cols, m.max_window)};
+  for (int32_t token : next_tokens)
+    if (token < 0 || token >= m.config.n_vocab)
+      return Error{Code::kInvalidArgument,
+                   fmt::format("token {}: expected 0 to {}", token, m.config.n_vocab - 1)};
+  if (state.n_mtp_cells() + T > state.context())
+    return Error{Code::kInvalidArgument,
+                 fmt::format("context: {} draft rows and {} more, but the sequence was created for {}",
+                             state.n_mtp_cells(), T, state.context())};
+  const int64_t n_logits = rows == LogitRows::kAll ? T : (rows == LogitRows::kLast ? 1 : 0);
+  const TensorView<float> logits = TRY(m.logits_for(n_logits));
+
+  m.batch.n_rows = T;
+  m.batch.parts.assign(1, {&state, 0, T, state.n_mtp_cells(), next_tokens});
+  m.batch.positions.clear();
+  for (int64_t i = 0; i < T; ++i) m.batch.positions.push_back(state.n_mtp_cells() + i);
+  m.scratch.rope.fill(m.batch.positions, m.config.attention.n_rot, m.config.attention.rope_theta);
+
+  LayerContext lc = m.layers();
+  // `hidden` may be the residual of the forward pass before: the block's own residual goes elsewhere.
+  const TensorView<float> residual = m.scratch.final_TW.slice_rows(0, T);
+  run_draft_block(lc, m.batch, m.weights, hidden, residual);
+  state.advance_mtp(T);
+
+  const TensorView<float> out = m.scratch.final_TD.slice_rows(0, T);
+  const MtpWeights& head = *m.weights.mtp;
+  m.final_read(head.final_streams, head.final_norm.empty() ? m.weights.final_norm : head.final_norm, residual,
+               out);
+  if (n_logits > 0) matmul(*m.kernels, m.weights.head, out.slice_rows(T - n_logits, n_logits), logits);
+  TRY(m.check_finite(logits));
+  return ForwardOutput{logits, m.config.family == Family::kQwen4Exp ? residual : out};
+}
+
+}  // namespace forebay

@@ -1,0 +1,59 @@
+/// A loaded model and its forward pass.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "core/memory_budget.h"
+#include "gguf/gguf.h"
+#include "kernels/context.h"
+#include "model/config.h"
+#include "model/state.h"
+#include "model/weights.h"
+#include "model/window.h"
+
+namespace forebay {
+
+struct ModelOptions {
+  /// Changes speed. Most rows of one window; scratch grows with it. 1 to 65536.
+  int64_t max_window = 256;
+  /// Changes speed. Load the draft head when the file has one.
+  bool mtp = true;
+};
+
+/// Confined: one forward pass at a time.
+class Model {
+ public:
+  /// `mtp_file` is a separate draft head, or null. The files and the context must outlive the model.
+  static Result<Model> load(const GgufFile& file, const GgufFile* mtp_file, const ModelOptions& options,
+                            KernelContext& ctx, MemoryBudget& budget);
+  Model(Model&&) noexcept;
+  Model& operator=(Model&&) noexcept;
+  ~Model();
+
+  const ModelConfig& config() const;
+  int64_t max_window() const;
+  bool has_mtp() const;
+
+  Result<SequenceState> new_state(int64_t context);
+
+  /// Appends every span's tokens to its state. A row's logits do not depend on the other rows of the window,
+  /// on how a sequence is split into windows, or on the number of threads: equal bits. Errors, all found
+  /// before any state changes: a token outside the vocabulary, a full context, a window that is empty or too
+  /// large. kCorrupt when logits are not finite names the tensor at fault; the states are then reset.
+  Result<ForwardOutput> forward(std::span<const Span> window);
+
+  /// The draft head over one sequence: row i reads hidden row i (position p) and the token at p + 1, and
+  /// predicts the token at p + 2. Rows are appended to the state's draft rows; returned logits and hidden
+  /// (the head's own residual, for a further draft step) have one row each per input row.
+  /// Errors: kUnsupported without a draft head.
+  Result<ForwardOutput> draft(SequenceState& state, TensorView<const float> hidden,
+                              std::span<const int32_t> next_tokens, LogitRows rows);
+
+ private:
+  struct Impl;
+  explicit Model(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace forebay

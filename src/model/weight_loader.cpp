@@ -1,0 +1,88 @@
+#include "model/weight_loader.h"
+
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "quant/quant.h"
+
+namespace forebay {
+
+Result<const TensorInfo*> WeightLoader::find(const std::string& name,
+                                             std::initializer_list<int64_t> ne) const {
+  const TensorInfo* tensor = file_->find(name);
+  if (tensor == nullptr) return Error{Code::kNotFound, fmt::format("{}: missing tensor", name)};
+  size_t i = 0;
+  bool fits = true;
+  for (int64_t n : ne) fits = fits && tensor->ne[i++] == static_cast<uint64_t>(n);
+  for (; i < tensor->ne.size(); ++i) fits = fits && tensor->ne[i] == 1;
+  if (!fits)
+    return Error{Code::kCorrupt, fmt::format("{}: shape {}, expected [{}]", name, shape_string(*tensor),
+                                             fmt::join(ne, ", "))};
+  if (find_codec(tensor->type) == nullptr)
+    return Error{Code::kUnsupported,
+                 fmt::format("{}: type {} does not hold weights", name, name_of(tensor->type))};
+  return tensor;
+}
+
+MatrixView WeightLoader::view(const TensorInfo& tensor, int64_t in, int64_t rows) const {
+  MatrixView m;
+  m.data = file_->bytes(tensor).data();
+  m.type = tensor.type;
+  m.n_cols = in;
+  m.n_rows = rows;
+  m.row_stride_bytes = row_bytes(tensor.type, in);
+  return m;
+}
+
+Result<MatrixView> WeightLoader::matrix(const std::string& name, int64_t in, int64_t out) const {
+  const TensorInfo* tensor = TRY(find(name, {in, out}));
+  return view(*tensor, in, out);
+}
+
+Result<ExpertMatrices> WeightLoader::experts(const std::string& name, int64_t in, int64_t out,
+                                             int64_t n) const {
+  const TensorInfo* tensor = TRY(find(name, {in, out, n}));
+  return ExpertMatrices{view(*tensor, in, out * n), out};
+}
+
+Result<MatrixView> WeightLoader::table(const std::string& name, int64_t width, int64_t rows) const {
+  const TensorInfo* tensor = file_->find(name);
+  if (tensor == nullptr) return Error{Code::kNotFound, fmt::format("{}: missing tensor", name)};
+  const auto stored = static_cast<int64_t>(tensor->ne[1]);
+  if (stored < rows)
+    return Error{Code::kCorrupt, fmt::format("{}: shape {}, expected [{}, at least {}]", name,
+                                             shape_string(*tensor), width, rows)};
+  return matrix(name, width, stored);
+}
+
+Result<std::span<float>> WeightLoader::read_f32(const TensorInfo& tensor) {
+  const auto n = static_cast<int64_t>(tensor.n_elements());
+  Buffer buffer = TRY(Buffer::allocate(*budget_, static_cast<uint64_t>(n) * sizeof(float), "small weights"));
+  const std::span<float> out = buffer.as<float>();
+  decode_row(tensor.type, file_->bytes(tensor).data(), n, out.data());
+  for (int64_t i = 0; i < n; ++i)
+    if (!std::isfinite(out[i]))
+      return Error{Code::kCorrupt,
+                   fmt::format("{}: element {} is {}, expected finite weights", tensor.name, i, out[i])};
+  owner_->owned_.push_back(std::move(buffer));
+  return out;
+}
+
+Result<std::span<const float>> WeightLoader::vector(const std::string& name, int64_t n) {
+  const TensorInfo* tensor = TRY(find(name, {n}));
+  return std::span<const float>(TRY(read_f32(*tensor)));
+}
+
+Result<std::span<const float>> WeightLoader::conv(const std::string& name, int64_t kernel, int64_t channels) {
+  const TensorInfo* tensor = TRY(find(name, {kernel, channels}));
+  const std::span<float> taps = TRY(read_f32(*tensor));
+  std::vector<float> transposed(taps.size());
+  for (int64_t c = 0; c < channels; ++c)
+    for (int64_t k = 0; k < kernel; ++k) transposed[k * channels + c] = taps[c * kernel + k];
+  std::copy(transposed.begin(), transposed.end(), taps.begin());
+  return std::span<const float>(taps);
+}
+
+}  // namespace forebay

@@ -1,0 +1,128 @@
+// Kernels with one version: exact small cases.
+#include <cmath>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "kernels/block_select.h"
+#include "kernels/causal_conv.h"
+#include "kernels/rope.h"
+#include "kernels/router.h"
+#include "kernels/streams.h"
+
+namespace forebay {
+namespace {
+
+TEST(Router, PicksTheLargestAndRenormalises) {
+  const std::vector<float> logits{0.0f, 2.0f, -1.0f, 1.0f, 2.0f};
+  int32_t ids[3];
+  float weights[3];
+  route_top_k(logits, 3, ids, weights);
+  EXPECT_EQ(ids[0], 1);  // ties go to the lowest id
+  EXPECT_EQ(ids[1], 4);
+  EXPECT_EQ(ids[2], 3);
+  const double total = 2 * std::exp(2.0) + std::exp(1.0);
+  EXPECT_NEAR(weights[0], std::exp(2.0) / total, 1e-7);
+  EXPECT_NEAR(weights[2], std::exp(1.0) / total, 1e-7);
+}
+
+TEST(Router, NanNeverBeatsANumber) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> logits{nan, -5.0f, nan, -4.0f};
+  int32_t ids[2];
+  float weights[2];
+  route_top_k(logits, 2, ids, weights);
+  EXPECT_EQ(ids[0], 3);
+  EXPECT_EQ(ids[1], 1);
+}
+
+TEST(BlockSelect, KeepsTheBestBlocksAndTheTail) {
+  const std::vector<float> score{1, 5, 0, 5, 2};
+  std::vector<int32_t> order;
+  std::vector<CellRange> ranges;
+  select_blocks(score, 2, 4, 23, order, ranges);
+  ASSERT_EQ(ranges.size(), 3u);
+  EXPECT_EQ(ranges[0].begin, 4);
+  EXPECT_EQ(ranges[0].end, 8);
+  EXPECT_EQ(ranges[1].begin, 12);
+  EXPECT_EQ(ranges[1].end, 16);
+  EXPECT_EQ(ranges[2].begin, 20);
+  EXPECT_EQ(ranges[2].end, 23);
+}
+
+TEST(BlockSelect, TiesKeepTheAskedNumberAndDependOnScoresAlone) {
+  const std::vector<float> score{0, 0, 3, 0, 0, 0, 1, 0};
+  std::vector<int32_t> order;
+  std::vector<CellRange> ranges, again;
+  select_blocks(score, 4, 4, 32, order, ranges);
+  select_blocks(score, 4, 4, 32, order, again);
+  int64_t cells = 0;
+  bool best = false, second = false;
+  ASSERT_EQ(ranges.size(), again.size());
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    cells += ranges[i].end - ranges[i].begin;
+    best |= ranges[i].begin <= 8 && ranges[i].end >= 12;
+    second |= ranges[i].begin <= 24 && ranges[i].end >= 28;
+    EXPECT_EQ(ranges[i].begin, again[i].begin);
+  }
+  EXPECT_EQ(cells, 16);
+  EXPECT_TRUE(best && second);
+}
+
+TEST(BlockSelect, NeighboursMerge) {
+  const std::vector<float> score{9, 8, 7, 0};
+  std::vector<int32_t> order;
+  std::vector<CellRange> ranges;
+  select_blocks(score, 3, 4, 16, order, ranges);
+  ASSERT_EQ(ranges.size(), 1u);
+  EXPECT_EQ(ranges[0].begin, 0);
+  EXPECT_EQ(ranges[0].end, 12);
+}
+
+TEST(BlockSelect, EverythingWhenThereAreFewBlocks) {
+  const std::vector<float> score{3, 1};
+  std::vector<int32_t> order;
+  std::vector<CellRange> ranges;
+  select_blocks(score, 5, 4, 9, order, ranges);
+  ASSERT_EQ(ranges.size(), 1u);
+  EXPECT_EQ(ranges[0].end, 9);
+}
+
+TEST(Rope, RotatesHalvesAndAdjacentPairs) {
+  RopeTable table;
+  const std::vector<int64_t> positions{3};
+  table.fill(positions, 4, 100.0);
+  const double angles[2] = {3.0, 3.0 * std::pow(100.0, -0.5)};
+  float halves[5] = {1, 2, 3, 4, 5}, adjacent[5] = {1, 2, 3, 4, 5};
+  apply_rope_row(table.cos.data(), table.sin.data(), 4, RopePairs::kHalves, halves);
+  apply_rope_row(table.cos.data(), table.sin.data(), 4, RopePairs::kAdjacent, adjacent);
+  EXPECT_NEAR(halves[0], 1 * std::cos(angles[0]) - 3 * std::sin(angles[0]), 1e-6);
+  EXPECT_NEAR(halves[2], 3 * std::cos(angles[0]) + 1 * std::sin(angles[0]), 1e-6);
+  EXPECT_NEAR(halves[1], 2 * std::cos(angles[1]) - 4 * std::sin(angles[1]), 1e-6);
+  EXPECT_NEAR(adjacent[0], 1 * std::cos(angles[0]) - 2 * std::sin(angles[0]), 1e-6);
+  EXPECT_NEAR(adjacent[3], 4 * std::cos(angles[1]) + 3 * std::sin(angles[1]), 1e-6);
+  EXPECT_EQ(halves[4], 5);
+  EXPECT_EQ(adjacent[4], 5);
+}
+
+TEST(PushHistory, KeepsTheNewestRows) {
+  std::vector<float> history{1, 2, 3}, one{4}, many{5, 6, 7, 8};
+  push_history({one.data(), 1, 1}, {history.data(), 3, 1});
+  EXPECT_EQ(history, (std::vector<float>{2, 3, 4}));
+  push_history({many.data(), 4, 1}, {history.data(), 3, 1});
+  EXPECT_EQ(history, (std::vector<float>{6, 7, 8}));
+}
+
+TEST(WriteStreams, AddsTheGatedOutputToEveryStream) {
+  ThreadPool pool(1);
+  KernelContext ctx(pool, Isa::kReference);
+  std::vector<float> streams{1, 1, 2, 2}, inject{0, 4}, y{10, 20};
+  write_streams(ctx, 2, {inject.data(), 1, 2}, {y.data(), 1, 2}, {streams.data(), 1, 4});
+  EXPECT_FLOAT_EQ(streams[0], 11);  // 2 sigmoid(0) = 1
+  EXPECT_FLOAT_EQ(streams[1], 21);
+  const float m = 2.0f / (1.0f + std::exp(-2.0f));
+  EXPECT_FLOAT_EQ(streams[2], 2 + m * 10);
+}
+
+}  // namespace
+}  // namespace forebay
