@@ -1,6 +1,7 @@
 #include "source_tree.h"
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <regex>
 #include <sstream>
@@ -46,11 +47,18 @@ std::vector<std::string> source_folders() {
 }
 
 std::vector<std::string> quoted_includes(std::string_view source) {
-  static const std::regex kInclude(R"(^\s*#\s*include\s*"([^"]+)\")");
   std::vector<std::string> names;
   std::istringstream lines{std::string(source)};
-  for (std::string line; std::getline(lines, line);)
-    if (std::smatch match; std::regex_search(line, match, kInclude)) names.push_back(match[1]);
+  for (std::string line; std::getline(lines, line);) {
+    std::string_view rest = line;
+    const auto skip = [&](std::string_view word) {
+      rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+      const bool found = rest.starts_with(word);
+      if (found) rest.remove_prefix(word.size());
+      return found;
+    };
+    if (skip("#") && skip("include") && skip("\"")) names.emplace_back(rest.substr(0, rest.find('"')));
+  }
   return names;
 }
 
@@ -80,11 +88,19 @@ LibraryLists library_lists(std::string_view cmake) {
 }
 
 std::string machine_path_in(std::string_view text) {
-  // Not inside a longer path or an address: what stands before is none of their characters.
-  static const std::regex kMachinePath(R"((^|[^\w.$~}>*/-])(/(work|tmp|root|home)(?![\w.-])[^\s"'`)]*))");
-  const std::string copy(text);
-  std::smatch match;
-  return std::regex_search(copy, match, kMachinePath) ? match[2].str() : "";
+  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (size_t at = text.find('/'); at != text.npos; at = text.find('/', at + 1)) {
+    // Not inside a longer path or an address: what stands before is none of their characters.
+    if (at > 0 && (is_word(text[at - 1]) || std::string_view(".$~}>*/-").find(text[at - 1]) != text.npos))
+      continue;
+    const std::string_view path = text.substr(at, text.find_first_of(" \t\r\n\"'`)", at) - at);
+    for (const std::string_view root : {"work", "tmp", "root", "home"}) {
+      if (!path.substr(1).starts_with(root)) continue;
+      const char next = path.size() > root.size() + 1 ? path[root.size() + 1] : ' ';
+      if (!is_word(next) && next != '.' && next != '-') return std::string(path);
+    }
+  }
+  return "";
 }
 
 }  // namespace forebay
