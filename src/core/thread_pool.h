@@ -21,8 +21,9 @@ class ThreadPool {
 
   /// Calls body(begin, end, thread) over disjoint ranges covering [0, n), at most one range per thread at
   /// a time and none smaller than `grain` unless it is the last; returns when all are done.
+  /// Every begin is a multiple of `grain`; n <= grain runs on the caller's thread as one range.
   /// `thread` in [0, n_threads) indexes per-thread scratch. The split depends on timing: a body must give
-  /// each index the same bits wherever it runs.
+  /// each index the same bits wherever it runs. It must not throw, nor call parallel_for (a bug, aborts).
   void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t begin, int64_t end, int thread)> body);
 
  private:
