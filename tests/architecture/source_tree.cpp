@@ -3,12 +3,29 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
-#include <regex>
 #include <sstream>
 
 namespace forebay {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+/// Words of a CMakeLists.txt, without comments, quotes and parentheses.
+std::vector<std::string> cmake_tokens(std::string_view cmake) {
+  std::vector<std::string> tokens;
+  std::istringstream lines{std::string(cmake)};
+  for (std::string line; std::getline(lines, line);) {
+    line.resize(std::min(line.find('#'), line.size()));
+    std::replace_if(
+        line.begin(), line.end(), [](char c) { return c == '(' || c == ')' || c == '"'; }, ' ');
+    std::istringstream words(line);
+    for (std::string word; words >> word;) tokens.push_back(word);
+  }
+  return tokens;
+}
+
+}  // namespace
 
 Path source_root() {
   return FOREBAY_SOURCE_DIR;
@@ -65,14 +82,10 @@ std::vector<std::string> quoted_includes(std::string_view source) {
 LibraryLists library_lists(std::string_view cmake) {
   static const std::set<std::string> kKeywords = {"SOURCES", "AVX2",    "LINK",
                                                   "PUBLIC",  "PRIVATE", "INTERFACE"};
-  static const std::regex kComment("#[^\n]*");
-  static const std::regex kToken(R"re([^\s()"]+)re");
   static const std::string kPrefix = "forebay_";
   LibraryLists lists;
-  const std::string text = std::regex_replace(std::string(cmake), kComment, "");
   std::string keyword;
-  for (auto it = std::sregex_iterator(text.begin(), text.end(), kToken); it != std::sregex_iterator(); ++it) {
-    const std::string token = it->str();
+  for (const std::string& token : cmake_tokens(cmake)) {
     if (kKeywords.contains(token)) {
       keyword = token;
     } else if (token == "forebay_library" || token.starts_with("add_") || token.starts_with("target_")) {
