@@ -40,6 +40,7 @@ Result<Reservation> MemoryBudget::reserve(uint64_t bytes, std::string purpose) {
   if (bytes > limit_bytes_ - used_bytes_)
     return Error{Code::kOutOfMemory, fmt::format("{}: {} bytes wanted, {} of the budget of {} bytes in use",
                                                  purpose, bytes, used_bytes_, limit_bytes_)};
+  if (bytes == 0) return Reservation();  // nothing to give back either
   used_bytes_ += bytes;
   peak_bytes_ = std::max(peak_bytes_, used_bytes_);
   by_purpose_[purpose] += bytes;

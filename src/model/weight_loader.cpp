@@ -9,6 +9,18 @@
 
 namespace forebay {
 
+namespace {
+
+Result<void> check_finite(std::string_view name, std::span<const float> values) {
+  for (size_t i = 0; i < values.size(); ++i)
+    if (!std::isfinite(values[i]))
+      return Error{Code::kCorrupt,
+                   fmt::format("{}: element {} is {}, expected finite weights", name, i, values[i])};
+  return {};
+}
+
+}  // namespace
+
 Result<const TensorInfo*> WeightLoader::find(const std::string& name,
                                              std::initializer_list<int64_t> ne) const {
   const TensorInfo* tensor = file_->find(name);
@@ -38,6 +50,10 @@ MatrixView WeightLoader::view(const TensorInfo& tensor, int64_t in, int64_t rows
 
 Result<MatrixView> WeightLoader::matrix(const std::string& name, int64_t in, int64_t out) const {
   const TensorInfo* tensor = TRY(find(name, {in, out}));
+  if (tensor->type == DType::kF32) {
+    const auto* values = reinterpret_cast<const float*>(file_->bytes(*tensor).data());
+    TRY(check_finite(name, {values, tensor->n_elements()}));
+  }
   return view(*tensor, in, out);
 }
 
@@ -62,10 +78,7 @@ Result<std::span<float>> WeightLoader::read_f32(const TensorInfo& tensor) {
   Buffer buffer = TRY(Buffer::allocate(*budget_, static_cast<uint64_t>(n) * sizeof(float), "small weights"));
   const std::span<float> out = buffer.as<float>();
   decode_row(tensor.type, file_->bytes(tensor).data(), n, out.data());
-  for (int64_t i = 0; i < n; ++i)
-    if (!std::isfinite(out[i]))
-      return Error{Code::kCorrupt,
-                   fmt::format("{}: element {} is {}, expected finite weights", tensor.name, i, out[i])};
+  TRY(check_finite(tensor.name, out));
   owner_->owned_.push_back(std::move(buffer));
   return out;
 }

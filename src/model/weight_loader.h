@@ -15,7 +15,9 @@ class WeightLoader {
       : file_(&file), owner_(&owner), budget_(&budget) {}
 
   bool has(const std::string& name) const { return file_->find(name) != nullptr; }
-  /// W with `in` columns and `out` rows, in place. ne = [in, out], or [in] when out is 1.
+  /// W with `in` columns and `out` rows, in place. ne = [in, out], or [in] when out is 1. F32 matrices are
+  /// the small ones that choose and gate: they are checked to be finite, since a NaN there need not reach the
+  /// logits.
   Result<MatrixView> matrix(const std::string& name, int64_t in, int64_t out) const;
   /// ne = [in, out, n].
   Result<ExpertMatrices> experts(const std::string& name, int64_t in, int64_t out, int64_t n) const;

@@ -24,8 +24,8 @@ class BlockLoader {
       b.ffn_streams = TRY(streams("hc_ffn", true));
     } else {
       b.mixer_norm = TRY(vector("attn_norm.weight", c_.d_model));
-      const bool post = loader_.has(prefix_ + "post_attention_norm.weight");
-      b.ffn_norm = TRY(vector(post ? "post_attention_norm.weight" : "ffn_norm.weight", c_.d_model));
+      const bool hybrid = c_.has_mixer(MixerKind::kGatedDelta);
+      b.ffn_norm = TRY(vector(hybrid ? "post_attention_norm.weight" : "ffn_norm.weight", c_.d_model));
     }
     if (mixer == MixerKind::kAttention)
       b.attention = TRY(attention(indexer));

@@ -1,0 +1,56 @@
+#include "eval/kld.h"
+
+#include <cmath>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+namespace forebay {
+namespace {
+
+TEST(KlDivergence, EqualsTheDefinition) {
+  const std::vector<float> p{1.0f, 2.0f, -0.5f}, q{0.5f, 2.5f, 3.0f};
+  double zp = 0, zq = 0, want = 0;
+  for (int i = 0; i < 3; ++i) {
+    zp += std::exp(p[i]);
+    zq += std::exp(q[i]);
+  }
+  for (int i = 0; i < 3; ++i)
+    want += std::exp(p[i]) / zp * (std::log(std::exp(p[i]) / zp) - std::log(std::exp(q[i]) / zq));
+  EXPECT_NEAR(kl_divergence(p, q), want, 1e-12);
+  EXPECT_EQ(kl_divergence(p, p), 0.0);
+  std::vector<float> shifted(p);
+  for (float& x : shifted) x += 100.0f;
+  EXPECT_NEAR(kl_divergence(p, shifted), 0.0, 1e-6);
+}
+
+TEST(MeasureKld, AModelIsAtDistanceZeroFromItself) {
+  const std::string model = std::string(FOREBAY_SOURCE_DIR) + "/models/pebble.gguf";
+  if (!std::filesystem::exists(model)) GTEST_SKIP() << "models/pebble.gguf is not there";
+  EngineOptions options;
+  options.model = model;
+  options.chunk = 64;
+  Engine a = Engine::open(options).value();
+  options.chunk = 256;
+  options.threads = 1;
+  Engine b = Engine::open(options).value();
+  const EvalText text{
+      "chat",
+      "<|im_start|>user\nWhat is 3 + 4?<|im_end|>\n<|endoftext|><|im_start|>user\nAnd 5 + 6?<|im_end|>\n"};
+  const Result<KldReport> same = measure_kld(a, b, {&text, 1}, {}, {}, {});
+  ASSERT_TRUE(same.has_value()) << same.error().message;
+  EXPECT_EQ(same->total.max, 0.0);
+  EXPECT_EQ(same->total.top1, 1.0);
+  EXPECT_EQ(same->total.n_windows, 2);  // a document each
+  EXPECT_TRUE(same->flips.empty());
+  EXPECT_GT(same->total.reference_nll, 0.0);
+  EXPECT_EQ(same->total.reference_nll, same->total.candidate_nll);
+
+  const EvalText nothing{"empty", "x"};
+  KldOptions too_short;
+  too_short.window_tokens = 1;
+  EXPECT_FALSE(measure_kld(a, b, {&nothing, 1}, too_short, {}, {}).has_value());
+}
+
+}  // namespace
+}  // namespace forebay
