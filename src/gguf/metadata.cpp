@@ -1,6 +1,6 @@
 /// Lookups that forgive what GGUF writers vary: widths, signs, one value or one per layer.
 #include <algorithm>
-#include <optional>
+#include <functional>
 #include <type_traits>
 #include <utility>
 
@@ -28,24 +28,28 @@ constexpr std::string_view kWanted<bool> = "true or false";
 template <>
 constexpr std::string_view kWanted<std::string> = "a string";
 
-/// `value` as a To, if every bit of its meaning survives; ints become doubles, bools 0/1, and 0/1 bools.
+/// Stores `value` as a To if every bit of its meaning survives; ints become doubles, bools 0/1, and 0/1
+/// bools.
 template <typename To, typename From>
-std::optional<To> convert(const From& value) {
+bool convert(const From& value, To& out) {
+  constexpr bool kFromInteger = std::is_same_v<From, uint64_t> || std::is_same_v<From, int64_t>;
   if constexpr (std::is_same_v<To, From>) {
-    return value;
-  } else if constexpr (std::is_same_v<To, std::string> || !std::is_arithmetic_v<From>) {
-    return std::nullopt;
-  } else if constexpr (std::is_same_v<From, bool>) {
-    if constexpr (std::is_same_v<To, int64_t>) return value ? 1 : 0;
-    return std::nullopt;
-  } else if constexpr (std::is_same_v<From, double>) {
-    return std::nullopt;
-  } else if constexpr (std::is_same_v<To, double>) {
-    return static_cast<double>(value);
+    out = value;
+    return true;
+  } else if constexpr (std::is_same_v<To, int64_t> && std::is_same_v<From, bool>) {
+    out = value;
+    return true;
+  } else if constexpr (!kFromInteger || std::is_same_v<To, std::string>) {
+    return false;
   } else if constexpr (std::is_same_v<To, bool>) {
-    return value == 0 || value == 1 ? std::optional<bool>(value == 1) : std::nullopt;
+    out = value == 1;
+    return value == 0 || value == 1;
+  } else if constexpr (std::is_same_v<To, double>) {
+    out = static_cast<double>(value);
+    return true;
   } else {
-    return std::in_range<To>(value) ? std::optional<To>(static_cast<To>(value)) : std::nullopt;
+    out = static_cast<To>(value);
+    return std::in_range<To>(value);
   }
 }
 
@@ -63,49 +67,43 @@ template <typename To>
 Result<To> get_scalar(const GgufMetadata& metadata, std::string_view key) {
   const GgufValue* value = metadata.find(key);
   if (value == nullptr) return missing(key);
-  const auto from_array = [](const auto& items) -> std::optional<To> {
+  To out{};
+  const auto from_array = [&](const auto& items) {
+    using Item = typename std::decay_t<decltype(items)>::value_type;
     const bool all_equal =
         std::adjacent_find(items.begin(), items.end(), std::not_equal_to<>()) == items.end();
-    if (items.empty() || !all_equal) return std::nullopt;
-    using Item = typename std::decay_t<decltype(items)>::value_type;
-    return convert<To>(static_cast<const Item&>(items.front()));
+    return !items.empty() && all_equal && convert<To, Item>(items.front(), out);
   };
-  const auto from_any = [&](const auto& data) -> std::optional<To> {
-    if constexpr (std::is_same_v<std::decay_t<decltype(data)>, GgufArray>)
+  const auto from_any = [&]<typename Data>(const Data& data) {
+    if constexpr (std::is_same_v<Data, GgufArray>)
       return std::visit(from_array, data);
     else
-      return convert<To>(data);
+      return convert<To, Data>(data, out);
   };
-  if (std::optional<To> converted = std::visit(from_any, value->data)) return *std::move(converted);
-  return wrong_kind<To>(key, *value);
+  if (!std::visit(from_any, value->data)) return wrong_kind<To>(key, *value);
+  return out;
 }
 
 template <typename To>
 Result<std::vector<To>> get_list(const GgufMetadata& metadata, std::string_view key) {
   const GgufValue* value = metadata.find(key);
   if (value == nullptr) return missing(key);
-  std::vector<To> list;
-  const auto append = [&](const auto& item) {
-    const std::optional<To> converted = convert<To>(item);
-    if (converted) list.push_back(*converted);
-    return converted.has_value();
+  std::vector<To> out;
+  const auto append = [&]<typename Item>(const Item& item) {
+    To converted{};
+    if (!convert<To, Item>(item, converted)) return false;
+    out.push_back(converted);
+    return true;
   };
-  const auto append_all = [&](const auto& items) {
-    using Item = typename std::decay_t<decltype(items)>::value_type;
-    list.reserve(items.size());
-    return std::all_of(items.begin(), items.end(),
-                       [&](const auto& item) { return append(static_cast<const Item&>(item)); });
+  const auto append_any = [&]<typename Data>(const Data& data) {
+    if constexpr (std::is_same_v<Data, GgufArray>)
+      return std::visit([&](const auto& items) { return std::all_of(items.begin(), items.end(), append); },
+                        data);
+    else
+      return append(data);
   };
-  const bool ok = std::visit(
-      [&](const auto& data) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(data)>, GgufArray>)
-          return std::visit(append_all, data);
-        else
-          return append(data);
-      },
-      value->data);
-  if (!ok) return wrong_kind<To>(key, *value);
-  return list;
+  if (!std::visit(append_any, value->data)) return wrong_kind<To>(key, *value);
+  return out;
 }
 
 template <typename To>
