@@ -10,8 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/storage.h"
 #include "forebay/result.h"
+
+#include "core/storage.h"
 
 namespace forebay {
 
@@ -52,10 +53,12 @@ class SafetensorsFile {
 };
 
 /// Parses the header of one file (the fuzz target's entry). Offsets absolute, checked against file_bytes.
-Result<std::vector<SafeTensor>> parse_safetensors_header(std::span<const std::byte> bytes, uint64_t file_bytes,
+Result<std::vector<SafeTensor>> parse_safetensors_header(std::span<const std::byte> bytes,
+                                                         uint64_t file_bytes,
                                                          std::map<std::string, std::string>* metadata);
 
-/// Writes named f32/i32/... tensors in one go, atomically.
+/// Writes tensors in one go, atomically. Errors: kInvalidArgument for a name given twice, and for bytes that
+/// do not match type and shape.
 struct SafeTensorData {
   std::string name;
   SafeType type = SafeType::kF32;
