@@ -10,13 +10,15 @@ namespace {
 
 TEST(KlDivergence, EqualsTheDefinition) {
   const std::vector<float> p{1.0f, 2.0f, -0.5f}, q{0.5f, 2.5f, 3.0f};
-  double zp = 0, zq = 0, want = 0;
-  for (int i = 0; i < 3; ++i) {
-    zp += std::exp(p[i]);
-    zq += std::exp(q[i]);
-  }
-  for (int i = 0; i < 3; ++i)
-    want += std::exp(p[i]) / zp * (std::log(std::exp(p[i]) / zp) - std::log(std::exp(q[i]) / zq));
+  const auto softmax = [](const std::vector<float>& logits) {
+    std::vector<double> probabilities;
+    double sum = 0;
+    for (double x : logits) sum += std::exp(x);
+    for (double x : logits) probabilities.push_back(std::exp(x) / sum);
+    return probabilities;
+  };
+  double want = 0;
+  for (int i = 0; i < 3; ++i) want += softmax(p)[i] * std::log(softmax(p)[i] / softmax(q)[i]);
   EXPECT_NEAR(kl_divergence(p, q), want, 1e-12);
   EXPECT_EQ(kl_divergence(p, p), 0.0);
   std::vector<float> shifted(p);
