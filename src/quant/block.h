@@ -9,7 +9,7 @@
 #include <cstring>
 #include <span>
 
-#include "quant/half.h"
+#include "tensor/half.h"
 #include "quant/quant.h"
 
 namespace forebay {

@@ -51,10 +51,10 @@ Result<void> SafetensorsFile::read_f32(const SafeTensor& tensor, uint64_t first,
       widen_all<float>(in, out, convert);
       break;
     case SafeType::kF16:
-      widen_all<uint16_t>(in, out, half_to_float);
+      widen_all<uint16_t>(in, out, f32_from_f16);
       break;
     case SafeType::kBF16:
-      widen_all<uint16_t>(in, out, bf16_to_float);
+      widen_all<uint16_t>(in, out, f32_from_bf16);
       break;
     case SafeType::kF8E4M3:
       widen_all<uint8_t>(in, out, f8_e4m3_to_float);
