@@ -16,23 +16,32 @@ namespace forebay {
 using TokenId = int32_t;
 
 /// Values as in tokenizer.ggml.token_type.
-enum class TokenKind : uint8_t { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6 };
+enum class TokenKind : uint8_t {
+  kNormal = 1,
+  kUnknown = 2,
+  kControl = 3,
+  kUserDefined = 4,
+  kUnused = 5,
+  kByte = 6
+};
 
 /// What a vocabulary consists of; model files and checkpoints both produce one.
 struct Vocabulary {
-  std::string pre;                     // "qwen2", "qwen35", "smollm", ...
-  std::vector<std::string> tokens;     // index = id; byte-mapped text for normal tokens, literal for added ones
-  std::vector<TokenKind> kinds;        // same length
-  std::vector<std::string> merges;     // "left right", rank = index
+  std::string pre;                  // "qwen2", "qwen35", "smollm", ...
+  std::vector<std::string> tokens;  // index = id; byte-mapped text for normal tokens, literal for added ones
+  std::vector<TokenKind> kinds;     // same length
+  std::vector<std::string> merges;  // "left right", rank = index
   std::optional<TokenId> bos, eos, pad;
   bool add_bos = false;
   bool add_eos = false;
+  /// Whether segments are normalised to NFC; absent, what models with this `pre` were trained with.
+  std::optional<bool> nfc = std::nullopt;
 };
 
 struct EncodeOptions {
   /// Match control tokens in the text. User-defined tokens are matched either way.
   bool parse_special = true;
-  /// Normalise segments between added tokens to NFC, as training did.
+  /// Normalise segments between added tokens to NFC where the vocabulary asks for it, as training did.
   bool nfc = true;
 };
 
@@ -56,7 +65,7 @@ class Tokenizer {
 
   int n_tokens() const;
   TokenKind kind(TokenId id) const;
-  /// The id whose literal text this is ("<think>"), if the vocabulary has it as a control or user-defined token.
+  /// The id whose literal text this is ("<think>"), if that is a control or user-defined token.
   std::optional<TokenId> find_special(std::string_view text) const;
   std::optional<TokenId> bos() const;
   std::optional<TokenId> eos() const;
