@@ -27,14 +27,16 @@ const std::vector<Folder> kFolders = {
     {"safetensors", {}},
     {"kernels", {"quant"}},
     {"tokenizer", {}},
-    {"model", {"quant", "gguf", "kernels"}},
+    {"experts", {}},
+    {"model", {"quant", "gguf", "kernels", "experts"}},
     {"sampling", {}},
-    {"engine", {"gguf", "kernels", "tokenizer", "model", "sampling"}},
+    {"engine", {"gguf", "kernels", "tokenizer", "experts", "model", "sampling"}},
     {"convert", {"quant", "gguf", "safetensors", "tokenizer"}},
-    {"eval", {"quant", "gguf", "safetensors", "kernels", "tokenizer", "model", "sampling", "engine"}},
+    {"eval",
+     {"quant", "gguf", "safetensors", "kernels", "tokenizer", "experts", "model", "sampling", "engine"}},
     {"cli",
-     {"quant", "gguf", "safetensors", "kernels", "tokenizer", "model", "sampling", "engine", "convert",
-      "eval"}},
+     {"quant", "gguf", "safetensors", "kernels", "tokenizer", "experts", "model", "sampling", "engine",
+      "convert", "eval"}},
 };
 
 /// Headers of include/forebay/: a folder may include those of the folders it may use. result.h is everyone's.
