@@ -49,7 +49,7 @@ build() {
   local dir=$root/build/$preset log=$root/build/$preset/build.log start=$SECONDS
   shift
   ninja -C "$dir" -j "$(nproc)" "$@" </dev/null 2>&1 | show_progress "$*" "$log" || {
-    cat "$log" >&2
+    grep -vE '^\[[0-9]+/[0-9]+\] ' "$log" >&2  # without the steps that worked
     die "the build failed (shown above)"
   }
   if ! grep -q '^ninja: no work to do' "$log"; then say "built $* ($preset) in $((SECONDS - start)) s"; fi
