@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <pthread.h>
+#include <sched.h>
 
 #include "core/cgroup.h"
 #include "core/ensure.h"
@@ -82,6 +83,7 @@ struct ThreadPool::Impl {
     chunk = std::max<int64_t>(1, loop_n / (n_threads * kChunksPerThread * grain)) * grain;
     body = &loop_body;
     next.store(0, std::memory_order_relaxed);
+    caller_core.store(::sched_getcpu(), std::memory_order_relaxed);
     state.store((loop_number(state.load(std::memory_order_relaxed)) + 1) << 32 | kOpen);
     if (n_parked.load() > 0) {
       { std::lock_guard lock(mutex); }
@@ -127,7 +129,10 @@ struct ThreadPool::Impl {
   /// False when the pool is being destroyed.
   bool wait_for_loop(uint64_t seen) {
     const auto changed = [&] { return loop_number(state.load()) != seen || stop.load(); };
-    if (!may_spin || !spin_until(changed)) {
+    // On a busy machine a worker may wake on the caller's own core. Spinning there would keep off that core
+    // the very thread it waits for.
+    const bool shares_core = ::sched_getcpu() == caller_core.load(std::memory_order_relaxed);
+    if (!may_spin || shares_core || !spin_until(changed)) {
       std::unique_lock lock(mutex);
       n_parked.fetch_add(1);
       wake_workers.wait(lock, changed);
@@ -146,6 +151,7 @@ struct ThreadPool::Impl {
   const int n_threads;
   const bool may_spin;  // not with more threads than cores: a spinning one would keep a working one waiting
   std::atomic<bool> busy = false;
+  std::atomic<int> caller_core = -1;  // where the last loop was started
 
   // The loop (invariant 2).
   int64_t n = 0;
