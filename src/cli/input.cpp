@@ -1,0 +1,32 @@
+#include "cli/input.h"
+
+#include <cerrno>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace forebay::cli {
+
+Result<std::string> read_standard_input() {
+  constexpr size_t kLimitBytes = 1u << 30;
+  std::string text;
+  char buffer[65536];
+  while (true) {
+    const ssize_t n = ::read(STDIN_FILENO, buffer, sizeof(buffer));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0)
+      return Error{Code::kIo, fmt::format("standard input: {}", std::generic_category().message(errno))};
+    if (n == 0) return text;
+    text.append(buffer, static_cast<size_t>(n));
+    if (text.size() > kLimitBytes)
+      return Error{Code::kInvalidArgument, fmt::format("standard input: more than {} bytes", kLimitBytes)};
+  }
+}
+
+Result<std::string> read_argument(Storage& storage, const std::string& path) {
+  if (path == "-") return read_standard_input();
+  return read_text(storage, path);
+}
+
+}  // namespace forebay::cli
