@@ -1,0 +1,227 @@
+// forebay logits, convert and kld.
+#include <cmath>
+#include <fstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "core/storage.h"
+#include "gguf/gguf.h"
+#include "program.h"
+#include "safetensors/safetensors.h"
+#include "scripted_model.h"
+#include "support/result_matchers.h"
+#include "support/temporary_directory.h"
+#include "support/test_models.h"
+
+namespace forebay::cli {
+namespace {
+
+using forebay::testing::converted_vectors;
+
+struct Tensor {
+  std::vector<uint64_t> shape;
+  std::vector<float> values;
+};
+
+class Files : public ::testing::Test {
+ protected:
+  std::string file(const char* name) const { return (directory_ / name).string(); }
+  void write(const std::string& path, const std::string& text) const {
+    std::ofstream(path, std::ios::binary) << text;
+  }
+  size_t n_files() const {
+    return std::distance(std::filesystem::directory_iterator(directory_.path()),
+                         std::filesystem::directory_iterator());
+  }
+
+  TemporaryDirectory directory_;
+  std::unique_ptr<Storage> storage_ = make_posix_storage();
+};
+
+class Logits : public Files {
+ protected:
+  /// Runs the command and reads a tensor of what it wrote.
+  Tensor logits(const std::string& model, const std::string& ids, std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"logits", "-m", model, "--ids", ids, "-o", file("out.safetensors")});
+    const Finished finished = run_program(more);
+    EXPECT_EQ(finished.code, 0) << finished;
+    EXPECT_EQ(finished.out + finished.err, "");
+    const Result<SafetensorsFile> out = SafetensorsFile::open(*storage_, file("out.safetensors"));
+    EXPECT_OK(out);
+    const SafeTensor* tensor = out->find("logits");
+    if (tensor == nullptr) return {};
+    Tensor read{tensor->shape, std::vector<float>(tensor->n_elements())};
+    EXPECT_OK(out->read_f32(*tensor, 0, read.values));
+    return read;
+  }
+};
+
+std::string joined(const std::vector<int32_t>& ids) {
+  std::string out;
+  for (const int32_t id : ids) out += (out.empty() ? "" : ",") + std::to_string(id);
+  return out;
+}
+
+TEST_F(Logits, AreThoseOfTheReference) {
+  const auto expected = forebay::testing::expected_of("qwen4exp");
+  const std::vector<int32_t> ids = expected.ints("ids");
+  const std::vector<float> want = expected.floats("logits");  // of the last positions
+  const Tensor got = logits(converted_vectors("qwen4exp").string(), joined(ids));
+  ASSERT_EQ(got.shape.size(), 2u);
+  EXPECT_EQ(got.shape[0], ids.size());
+  ASSERT_GE(got.values.size(), want.size());
+  float largest = 0, worst = 0;
+  for (size_t i = 0; i < want.size(); ++i) {
+    largest = std::max(largest, std::abs(want[i]));
+    worst = std::max(worst, std::abs(want[i] - got.values[got.values.size() - want.size() + i]));
+  }
+  EXPECT_LE(worst, 2e-4f * largest);
+}
+
+TEST_F(Logits, DoNotDependOnTheSpellingOfTheIds) {
+  const Tensor want = logits(scripted_model(), "65,66,67");
+  write(file("ids.json"), "{\"ids\": [65, 66, 67]}");
+  EXPECT_EQ(logits(scripted_model(), file("ids.json")).values, want.values);
+  write(file("ids.txt"), "65 66\n67\n");
+  EXPECT_EQ(logits(scripted_model(), file("ids.txt")).values, want.values);
+  EXPECT_NEAR(want.values[1 * 261 + 'A'], 4 * std::sin(7.13f * 'A' + 3.7f * 'B') + 6, 0.01);
+}
+
+TEST_F(Logits, ChunksOf64AndMoreGiveTheSameBits) {
+  std::string ids = "1";
+  for (int i = 2; i < 200; ++i) ids += "," + std::to_string(i);
+  const std::string model = converted_vectors("qwen3moe").string();
+  const Tensor want = logits(model, ids, {"--chunk", "64"});
+  EXPECT_EQ(logits(model, ids, {"--chunk", "128"}).values, want.values);
+  EXPECT_EQ(logits(model, ids, {"-t", "1"}).values, want.values);
+  const Tensor reference = logits(model, ids, {"--reference-kernels"});
+  EXPECT_NE(reference.values, want.values);
+  for (size_t i = 0; i < want.values.size(); ++i) ASSERT_NEAR(reference.values[i], want.values[i], 1e-3) << i;
+}
+
+TEST_F(Logits, StoreWhatMadeThem) {
+  logits(scripted_model(), "65", {"--chunk", "32"});
+  const Result<SafetensorsFile> out = SafetensorsFile::open(*storage_, file("out.safetensors"));
+  ASSERT_OK(out);
+  EXPECT_EQ(out->metadata().at("forebay.chunk"), "32");
+  EXPECT_EQ(out->metadata().at("forebay.model"), scripted_model());
+}
+
+TEST_F(Logits, ErrorsLeaveNoFile) {
+  const auto fails = [&](const std::string& ids, std::vector<std::string> more,
+                         std::initializer_list<std::string_view> parts) {
+    more.insert(more.begin(), {"logits", "-m", scripted_model(), "--ids", ids, "-o", file("x.safetensors")});
+    return is_error(run_program(more), 1, parts);
+  };
+  EXPECT_TRUE(fails("65,999", {}, {"999"}));
+  EXPECT_TRUE(fails("[]", {}, {"[]"}));
+  EXPECT_TRUE(fails("65,66", {"--mtp"}, {"no draft head"}));
+  EXPECT_TRUE(fails("65", {"--mtp"}, {"two tokens"}));
+  EXPECT_TRUE(fails("65", {"--memory-limit", "1K"}, {"1024"}));
+  EXPECT_EQ(n_files(), 0u);
+}
+
+class Convert : public Files {
+ protected:
+  const std::string checkpoint_ = std::string(FOREBAY_TEST_DATA) + "/vectors/qwen3";
+};
+
+TEST_F(Convert, WritesAModelThatLoads) {
+  const Finished finished = run_program({"convert", checkpoint_, "-o", file("m.gguf"), "--type", "bf16"});
+  EXPECT_EQ(finished.code, 0) << finished;
+  EXPECT_EQ(finished.out, "");
+  const Result<GgufFile> made = GgufFile::open(*storage_, file("m.gguf"));
+  ASSERT_OK(made);
+  EXPECT_EQ(made->find("token_embd.weight")->type, DType::kBF16);
+  EXPECT_EQ(n_files(), 1u);
+}
+
+TEST_F(Convert, TypesComeFromAFlagAPlanOrBoth) {
+  write(file("plan.txt"), "# attention\nblk.*.attn_q.weight=f16\n");
+  ASSERT_EQ(run_program({"convert", checkpoint_, "-o", file("m.gguf"), "--type",
+                         "bf16,blk.*.attn_k.weight=q8_0", "--plan", file("plan.txt"), "-q", "--name", "tiny"})
+                .code,
+            0);
+  const Result<GgufFile> made = GgufFile::open(*storage_, file("m.gguf"));
+  ASSERT_OK(made);
+  EXPECT_EQ(made->find("blk.0.attn_q.weight")->type, DType::kF16);
+  EXPECT_EQ(made->find("blk.0.attn_k.weight")->type, DType::kQ8_0);
+  EXPECT_EQ(made->find("blk.0.attn_v.weight")->type, DType::kBF16);
+  EXPECT_EQ(*made->metadata().get_string("general.name"), "tiny");
+  EXPECT_TRUE(is_error(run_program({"convert", checkpoint_, "-o", file("n.gguf"), "--plan", file("none")}), 1,
+                       {"none"}));
+}
+
+TEST_F(Convert, ADryRunWritesNothing) {
+  const Finished finished = run_program({"convert", checkpoint_, "--dry-run", "--json", "--type", "q8_0"});
+  EXPECT_EQ(finished.code, 0) << finished;
+  const nlohmann::json json = nlohmann::json::parse(finished.out);
+  EXPECT_EQ(json["architecture"], "qwen3");
+  EXPECT_EQ(json["written"], false);
+  EXPECT_GT(json["files"][0]["bytes"], 0);
+  EXPECT_EQ(n_files(), 0u);
+}
+
+class Kld : public Files {
+ protected:
+  void SetUp() override {
+    write(file("one.txt"), "ABCDEFGHIJ<|endoftext|>KLMNOPQRST");
+    write(file("two.txt"), "ZYXWVUTSRQPON");
+    write_scripted_model(file("sharp.gguf"), {.sharpness = 1.5f});
+  }
+  Finished kld(std::vector<std::string> more) {
+    more.insert(more.begin(), {"kld", "--ref", scripted_model(), "--text", file("one.txt"), file("two.txt")});
+    return run_program(more);
+  }
+};
+
+TEST_F(Kld, OfAModelAndItselfIsZero) {
+  const Finished finished = kld({"-m", scripted_model(), "--json", "--limit", "0"});
+  EXPECT_EQ(finished.code, 0) << finished;
+  const nlohmann::json json = nlohmann::json::parse(finished.out);
+  EXPECT_EQ(json["mean_kld"], 0);
+  EXPECT_EQ(json["max_kld"], 0);
+  EXPECT_EQ(json["top1"], 1);
+  EXPECT_EQ(json["flips"].size(), 0u);
+  ASSERT_EQ(json["texts"].size(), 2u);
+  EXPECT_EQ(json["texts"][0]["text"], "one");
+  EXPECT_EQ(json["tokens"], json["texts"][0]["tokens"].get<int>() + json["texts"][1]["tokens"].get<int>());
+}
+
+TEST_F(Kld, AboveTheLimitIsExitCode3) {
+  const Finished finished = kld({"-m", file("sharp.gguf"), "--json"});
+  EXPECT_EQ(finished.code, 0) << finished;
+  const double mean = nlohmann::json::parse(finished.out)["mean_kld"];
+  EXPECT_GT(mean, 0.01);
+  const nlohmann::json interval = nlohmann::json::parse(finished.out)["ci95"];
+  EXPECT_LE(interval[0], mean);
+  EXPECT_GE(interval[1], mean);
+  EXPECT_EQ(kld({"-m", file("sharp.gguf"), "--limit", std::to_string(mean * 1.01)}).code, 0);
+  const Finished missed = kld({"-m", file("sharp.gguf"), "--limit", std::to_string(mean * 0.99)});
+  EXPECT_EQ(missed.code, 3) << missed;
+  EXPECT_EQ(lines_of(missed.err).size(), 1u) << missed;
+}
+
+TEST_F(Kld, PrintsATable) {
+  const Finished finished = kld({"-m", file("sharp.gguf")});
+  const std::vector<std::string> lines = lines_of(finished.out);
+  ASSERT_GE(lines.size(), 4u) << finished;
+  EXPECT_NE(lines[0].find("mean KLD"), std::string::npos);
+  EXPECT_TRUE(lines[1].starts_with("one ")) << lines[1];
+  EXPECT_TRUE(lines[3].starts_with("all ")) << lines[3];
+}
+
+TEST_F(Kld, SidesCanHaveOptionsOfTheirOwn) {
+  const Finished finished = kld({"-m", scripted_model(), "--ref-opt", "--reference-kernels -t 1", "--json"});
+  EXPECT_EQ(finished.code, 0) << finished;
+  const nlohmann::json json = nlohmann::json::parse(finished.out);
+  EXPECT_LT(json["mean_kld"], 1e-6);
+  // The bits do differ: the texts' own nats tell.
+  EXPECT_NE(json["reference_nll"], json["candidate_nll"]);
+  const Finished limited = kld({"-m", scripted_model(), "--cand-opt", "--memory-limit 1K"});
+  EXPECT_TRUE(is_error(limited, 1, {"1024"}));
+}
+
+}  // namespace
+}  // namespace forebay::cli
