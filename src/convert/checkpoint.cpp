@@ -79,7 +79,7 @@ Result<Checkpoint> Checkpoint::open(Storage& storage, const Path& directory, con
     if (!is_new)
       return Error{Code::kCorrupt, fmt::format("tensors {} and {} have the same place in the model",
                                                at->second->name, tensor.name)};
-    if (at->first == "embed_tokens.weight") checkpoint.prefix_ = prefix;
+    if (at->first.starts_with("layers.")) checkpoint.prefix_ = prefix;
   }
   return checkpoint;
 }
@@ -151,7 +151,7 @@ Result<WeightRows> Checkpoint::take(std::string_view name, std::initializer_list
 Result<std::vector<uint64_t>> Checkpoint::take_integers(std::string_view name) {
   const auto at = tensors_.find(name);
   if (at == tensors_.end())
-    return Error{Code::kNotFound, fmt::format("tensor {} is missing", full_name(name))};
+    return Error{Code::kNotFound, fmt::format("tensor {} is missing, wanted a list of I64", full_name(name))};
   const SafeTensor& tensor = *at->second;
   if (tensor.type != SafeType::kI64 || tensor.shape.size() != 1)
     return Error{Code::kCorrupt, fmt::format("tensor {}: {} {}, wanted a list of I64", tensor.name,

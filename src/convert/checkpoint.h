@@ -62,7 +62,7 @@ class Checkpoint {
   std::unique_ptr<SafetensorsFile> file_;
   std::map<std::string, const SafeTensor*, std::less<>> tensors_;
   std::set<std::string, std::less<>> used_;
-  std::string prefix_;  // what most names had in front
+  std::string prefix_;  // what the layers' names have in front
   uint64_t fp8_block_rows_ = 0, fp8_block_columns_ = 0;
 };
 

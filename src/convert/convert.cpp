@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -70,7 +71,7 @@ std::optional<uint32_t> file_type(DType type) {
   }
 }
 
-/// Everything that happens before the first byte is written.
+/// Everything that happens before the first byte is written. Must outlive the files it planned.
 class Planner {
  public:
   Planner(Storage& storage, const Path& directory, const Path& output, const ConvertOptions& options)
@@ -183,7 +184,13 @@ class Planner {
 
   void add_general_metadata(PlannedFile& file, const GgufMetadata& text) const {
     std::string name = options_.name;
-    if (name.empty()) name = std::filesystem::absolute(directory_ / "").parent_path().filename().string();
+    std::error_code ignored;  // then the path stays as it is
+    if (name.empty())
+      name = std::filesystem::absolute(directory_ / "", ignored)
+                 .lexically_normal()
+                 .parent_path()
+                 .filename()
+                 .string();
     file.metadata.set("general.name", GgufValue::string(name));
     if (const auto type = file_type(options_.types.default_type))
       file.metadata.set("general.file_type", GgufValue::u32(*type));
@@ -197,10 +204,6 @@ class Planner {
   TypeChooser chooser_;
   std::vector<PlannedFile> files_;
   std::unique_ptr<Checkpoint> checkpoint_;  // the planned rows point into it
-
- public:
-  /// Keeps the tensors' bytes alive.
-  const Checkpoint& checkpoint() const { return *checkpoint_; }
 };
 
 /// Writes all files, and gives them their names only when the last is complete.

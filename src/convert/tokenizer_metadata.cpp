@@ -71,15 +71,17 @@ Result<bool> adds_bos(const SideFiles& files, const JsonObject& tokenizer) {
   if (files.tokenizer_config && files.tokenizer_config->has("add_bos_token"))
     return files.tokenizer_config->boolean_or("add_bos_token", false);
   const Json* processor = tokenizer.find("post_processor");
-  if (processor == nullptr || !processor->is_object()) return false;
+  if (processor == nullptr) return false;
+  // Members of any kind may be missing or of another one; then this is no such template.
+  const auto member = [](const Json& object, const char* name) {
+    return object.is_object() ? object.value(name, Json()) : Json();
+  };
   Json steps = Json::array({*processor});
-  if (processor->value("type", "") == "Sequence" && processor->contains("processors"))
-    steps = (*processor)["processors"];
+  if (member(*processor, "type") == "Sequence") steps = member(*processor, "processors");
   for (const Json& step : steps) {
-    if (!step.is_object() || step.value("type", "") != "TemplateProcessing" || !step.contains("single"))
-      continue;
-    const Json& single = step["single"];
-    if (single.is_array() && !single.empty() && single[0].is_object() && single[0].contains("SpecialToken"))
+    const Json single = member(step, "single");
+    if (member(step, "type") == "TemplateProcessing" && single.is_array() && !single.empty() &&
+        single[0].is_object() && single[0].contains("SpecialToken"))
       return true;
   }
   return false;
@@ -111,6 +113,8 @@ Result<void> add_vocabulary(const SideFiles& files, const JsonObject& tokenizer,
   set_token(metadata, "tokenizer.ggml.eos_token_id", v.eos);
   set_token(metadata, "tokenizer.ggml.padding_token_id", v.pad);
   metadata.set("tokenizer.ggml.add_bos_token", GgufValue::boolean(v.add_bos));
+  // The usual keys do not say whether text is normalised first, and checkpoints of one family differ.
+  if (v.nfc) metadata.set("forebay.tokenizer.nfc", GgufValue::boolean(*v.nfc));
   return {};
 }
 
@@ -169,6 +173,9 @@ Result<void> add_text_metadata(Storage& storage, const Path& directory, const Ch
   const Path path = directory / "tokenizer.json";
   if (!storage.exists(path)) {
     notes.push_back("no tokenizer.json in the checkpoint: the model can be run on token ids only");
+    // What other readers want to see before they load a model without a vocabulary.
+    metadata.set("tokenizer.ggml.model", GgufValue::string("none"));
+    metadata.set(config.architecture + ".vocab_size", GgufValue::u32(static_cast<uint32_t>(config.n_vocab)));
     return {};
   }
   const std::string text = TRY(read_text(storage, path));

@@ -47,6 +47,8 @@ Result<Vocabulary> vocabulary_from_gguf(const GgufMetadata& metadata) {
   v.pad = TRY(optional_id(metadata, "tokenizer.ggml.padding_token_id", v.tokens.size()));
   v.add_bos = TRY(metadata.get_bool_or("tokenizer.ggml.add_bos_token", false));
   v.add_eos = TRY(metadata.get_bool_or("tokenizer.ggml.add_eos_token", false));
+  // Written by our converter: checkpoints of one family differ in this, and no common key says it.
+  if (metadata.has("forebay.tokenizer.nfc")) v.nfc = TRY(metadata.get_bool("forebay.tokenizer.nfc"));
   return v;
 }
 
