@@ -212,6 +212,21 @@ TEST_F(Kld, PrintsATable) {
   EXPECT_TRUE(lines[3].starts_with("all ")) << lines[3];
 }
 
+TEST_F(Kld, FlagsChangeWhatIsMeasured) {
+  const auto measured = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"-m", file("sharp.gguf"), "--json"});
+    const Finished finished = kld(more);
+    EXPECT_EQ(finished.code, 0) << finished;
+    return nlohmann::json::parse(finished.out);
+  };
+  const nlohmann::json plain = measured({});
+  EXPECT_GT(measured({"--window", "4"})["windows"], plain["windows"]);
+  EXPECT_EQ(measured({"-n", "5"})["tokens"], 2 * 4);
+  EXPECT_NE(measured({"--seed", "2"})["ci95"], plain["ci95"]);
+  const nlohmann::json flips = measured({"--cand-opt", "--reference-kernels", "--flips", "1"});
+  EXPECT_EQ(flips["flips"].size(), std::min<size_t>(1, flips["n_flips"]));
+}
+
 TEST_F(Kld, SidesCanHaveOptionsOfTheirOwn) {
   const Finished finished = kld({"-m", scripted_model(), "--ref-opt", "--reference-kernels -t 1", "--json"});
   EXPECT_EQ(finished.code, 0) << finished;
