@@ -119,7 +119,7 @@ void KldCommand::print_table(const Engine& engine, const KldReport& report) cons
              "mean KLD", "95 % interval", "p90", "p99", "max", "top-1", "ref nats", "cand nats");
   const auto row = [](const KldSummary& s) {
     fmt::print(
-        "{:<12} {:>8} {:>10.6f} {:>10.6f}-{:>10.6f} {:>10.6f} {:>10.6f} {:>10.6f} {:>6.2f} % {:>9.4f} "
+        "{:<12} {:>8} {:>10.6f} {:>10.6f} -{:>9.6f} {:>10.6f} {:>10.6f} {:>10.6f} {:>6.2f} % {:>9.4f} "
         "{:>9.4f}\n",
         s.domain, s.n_tokens, s.mean, s.ci_low, s.ci_high, s.p90, s.p99, s.max, 100 * s.top1, s.reference_nll,
         s.candidate_nll);

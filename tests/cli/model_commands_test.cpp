@@ -222,9 +222,13 @@ TEST_F(Kld, FlagsChangeWhatIsMeasured) {
   const nlohmann::json plain = measured({});
   EXPECT_GT(measured({"--window", "4"})["windows"], plain["windows"]);
   EXPECT_EQ(measured({"-n", "5"})["tokens"], 2 * 4);
-  EXPECT_NE(measured({"--seed", "2"})["ci95"], plain["ci95"]);
-  const nlohmann::json flips = measured({"--cand-opt", "--reference-kernels", "--flips", "1"});
-  EXPECT_EQ(flips["flips"].size(), std::min<size_t>(1, flips["n_flips"]));
+  EXPECT_NE(measured({"--window", "4", "--seed", "2"})["ci95"], measured({"--window", "4"})["ci95"]);
+  // Upside down, every likeliest token is another.
+  write_scripted_model(file("sharp.gguf"), {.sharpness = -1});
+  const nlohmann::json flips = measured({"--flips", "1"});
+  EXPECT_EQ(flips["n_flips"], flips["tokens"]);
+  EXPECT_EQ(flips["flips"].size(), 1u);
+  EXPECT_EQ(flips["top1"], 0);
 }
 
 TEST_F(Kld, SidesCanHaveOptionsOfTheirOwn) {
