@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "forebay/experts.h"
 #include "forebay/result.h"
 #include "forebay/sampling.h"
 
@@ -25,7 +26,8 @@ class Session;
 
 struct EngineOptions {
   std::string model;      // path of a GGUF file (any shard of a split one)
-  std::string mtp_model;  // a separate draft-head file; empty: the head inside the model file, if any
+  std::string mtp_model;  // a separate draft-head file; empty: the head inside
+                          // the model file, if any
 
   // Changes speed or memory, no result.
   int threads = 0;                  // 0: the usable cores
@@ -33,6 +35,9 @@ struct EngineOptions {
   int64_t context = 0;              // tokens a session can hold; 0: the model's, at most 8192
   int64_t chunk = 256;              // most prompt tokens per forward pass; scratch memory grows with it
   bool load_mtp = false;            // keep the draft head in memory
+  ExpertPlacement experts = ExpertPlacement::kMapped;
+  uint64_t expert_budget_bytes = 0;  // with kStreamed: the experts' memory; at least one token's demand
+  EvictionPolicy expert_policy = EvictionPolicy::kDecay;
 
   // Changes results in the last bits.
   bool reference_kernels = false;  // the plain, slow definitions instead of the fast kernels
@@ -50,8 +55,8 @@ struct ModelInfo {
   bool has_tokenizer = false;
   bool has_chat_template = false;
   bool has_mtp = false;
-  SamplingOptions
-      sampling;  // the file's own defaults (general.sampling.*), else temperature 0.7, top_p 0.95, top_k 20
+  SamplingOptions sampling;  // the file's own defaults (general.sampling.*),
+                             // else temperature 0.7, top_p 0.95, top_k 20
 };
 
 /// Where a prompt's tokens came from.
@@ -60,7 +65,8 @@ struct SyncReport {
   int64_t n_reused = 0;     // already in the session's state
   int64_t n_prefilled = 0;  // computed now
   double seconds = 0;
-  std::string why;  // "extends the live state", "restored the snapshot at 812", ... in words
+  std::string why;  // "extends the live state", "restored the snapshot at 812",
+                    // ... in words
 };
 
 enum class FinishReason { kStopToken, kStopString, kLength, kContextFull, kCancelled };
@@ -120,6 +126,9 @@ class Engine {
   /// Bytes reserved now and at most: state, scratch and copies; mapped weights are not counted.
   uint64_t reserved_bytes() const;
   uint64_t peak_reserved_bytes() const;
+
+  /// Empty when experts are mapped or the model has none.
+  std::optional<ExpertCacheStats> expert_stats();
 
   // For the rest of this library.
   Model& model();

@@ -1,5 +1,6 @@
-/// Values for what can fail in the world (files, devices, networks, users); bugs go to core/ensure.h.
-/// GCC 12 has no std::expected in C++20; the member names here are the same.
+/// Values for what can fail in the world (files, devices, networks, users);
+/// bugs go to core/ensure.h. GCC 12 has no std::expected in C++20; the member
+/// names here are the same.
 #pragma once
 
 #include <string>

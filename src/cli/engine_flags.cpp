@@ -1,6 +1,9 @@
 #include "cli/engine_flags.h"
 
+#include <fmt/format.h>
+
 #include "cli/model_location.h"
+#include "core/format.h"
 
 namespace forebay::cli {
 
@@ -29,7 +32,24 @@ void EngineFlags::declare_kernels(FlagTable& flags) {
                "use the plain, slow definitions of all operations; changes the last bits");
 }
 
+void EngineFlags::declare_experts(FlagTable& flags) {
+  flags.choice("--experts", {"mmap", "resident", "stream"}, experts,
+               "where experts live: in the mapped file, read into memory and kept, or read under --budget; "
+               "changes no result; absent: stream with --budget, else mmap");
+  flags.bytes("--budget", "SIZE", budget, "memory for streamed experts (8G, 24M)");
+  flags.choice(
+      "--policy", {"decay", "lru", "lfu"}, policy,
+      "which streamed expert leaves when room is needed: of least decayed use, used longest ago, used "
+      "least often; absent: decay");
+}
+
 Result<EngineOptions> EngineFlags::resolve() {
+  const auto refuse = [](std::string message) { return Error{Code::kInvalidArgument, std::move(message)}; };
+  if (!experts) experts = budget > 0 ? "stream" : "mmap";
+  if (*experts == "stream" && budget == 0) return refuse("--experts stream needs --budget SIZE");
+  if (*experts != "stream" && budget > 0) return refuse("--budget needs --experts stream, not " + *experts);
+  if (*experts != "stream" && policy) return refuse("--policy needs --experts stream, not " + *experts);
+  if (!policy) policy = "decay";
   if (model.empty()) model = TRY(embedded_model()).string();
   return EngineOptions{.model = model,
                        .mtp_model = {},
@@ -37,12 +57,26 @@ Result<EngineOptions> EngineFlags::resolve() {
                        .memory_limit_bytes = memory_limit,
                        .context = context,
                        .chunk = chunk,
+                       .experts = *expert_placement_from_name(*experts),
+                       .expert_budget_bytes = budget,
+                       .expert_policy = *eviction_policy_from_name(*policy),
                        .reference_kernels = reference_kernels};
 }
 
 void EngineFlags::adopt(const ModelInfo& info) {
   threads = info.threads;
   context = info.context;
+}
+
+std::string experts_line(Engine& engine) {
+  const std::optional<ExpertCacheStats> stats = engine.expert_stats();
+  if (!stats) return {};
+  const uint64_t n = stats->n_hits + stats->n_misses;
+  return fmt::format(
+      "experts: {:.1f} % of {} in memory, {} read{} in {} reads, waited {:.2f} s, {} of {} used",
+      n == 0 ? 0.0 : 100.0 * static_cast<double>(stats->n_hits) / static_cast<double>(n), n,
+      human_bytes(stats->bytes_read), stats->direct_io ? " past the page cache" : "", stats->n_misses,
+      stats->wait_seconds, human_bytes(stats->peak_bytes), human_bytes(stats->budget_bytes));
 }
 
 }  // namespace forebay::cli

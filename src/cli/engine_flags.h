@@ -1,6 +1,7 @@
 /// The flags that open an engine.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "forebay/engine.h"
@@ -15,17 +16,26 @@ struct EngineFlags {
   int64_t context = 0;
   int64_t chunk = 256;
   uint64_t memory_limit = 0;
+  std::optional<std::string> experts;
+  uint64_t budget = 0;
+  std::optional<std::string> policy;
   bool reference_kernels = false;
 
   void declare_model(FlagTable& flags);
   void declare_context(FlagTable& flags);
   void declare_speed(FlagTable& flags);
   void declare_kernels(FlagTable& flags);
+  void declare_experts(FlagTable& flags);
 
-  /// The options for Engine::open; fills in the embedded model when none was named.
+  /// The options for Engine::open; fills in the embedded model when none was named. Errors: kInvalidArgument
+  /// for flags that contradict each other.
   Result<EngineOptions> resolve();
   /// Takes over what the engine chose for values that were left to it.
   void adopt(const ModelInfo& info);
 };
+
+/// "experts: 93.1 % of 480 in memory, ...": what streaming did; empty when experts are mapped or there are
+/// none.
+std::string experts_line(Engine& engine);
 
 }  // namespace forebay::cli

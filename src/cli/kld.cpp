@@ -44,6 +44,7 @@ class KldCommand : public Command {
 Result<void> parse_options(std::string_view flag, const std::string& text, EngineFlags& side) {
   FlagTable flags;
   side.declare_speed(flags);
+  side.declare_experts(flags);
   side.declare_kernels(flags);
   std::vector<std::string> words = {"kld"};
   std::istringstream stream(text);
@@ -61,7 +62,8 @@ void KldCommand::declare(FlagTable& flags) {
   flags.text("--ref", "FILE", reference_.model, "the reference, usually of higher precision");
   flags.many("--text", "FILE...", texts_, "texts to read; <|endoftext|> in them separates documents");
   flags.text("--cand-opt", "FLAGS", candidate_options_,
-             "flags for the candidate only: --threads, --chunk, --memory-limit, --reference-kernels");
+             "flags for the candidate only: --threads, --chunk, --memory-limit, --experts, --budget, "
+             "--policy, --reference-kernels");
   flags.text("--ref-opt", "FLAGS", reference_options_, "flags for the reference only");
   flags.integer("--window", "N", options_.window_tokens, {2, 1 << 20},
                 "tokens that are read from an empty state before the next begins");

@@ -74,6 +74,7 @@ void LogitsCommand::declare(FlagTable& flags) {
   flags.text("--mtp-model", "FILE", mtp_model_, "a draft head in a file of its own, for --mtp");
   flags.section("Speed and memory");
   engine_.declare_speed(flags);
+  engine_.declare_experts(flags);
   engine_.declare_kernels(flags);
   verbosity_.declare(flags);
 }

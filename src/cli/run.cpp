@@ -29,7 +29,7 @@ class RunCommand : public Command {
   Conversation start_conversation() const;
   Result<ExitCode> answer_once(Engine& engine, const GenerateOptions& options, const FlagTable& flags,
                                std::string prompt, std::stop_token stop);
-  std::string as_json(const Engine& engine, const Answer& answer, const FlagTable& flags) const;
+  std::string as_json(Engine& engine, const Answer& answer, const FlagTable& flags) const;
 
   EngineFlags engine_;
   SamplingFlags sampling_;
@@ -62,6 +62,7 @@ void RunCommand::declare(FlagTable& flags) {
   sampling_.declare(flags);
   flags.section("Speed and memory");
   engine_.declare_speed(flags);
+  engine_.declare_experts(flags);
   engine_.declare_kernels(flags);
   verbosity_.declare(flags);
 }
@@ -135,12 +136,15 @@ Result<ExitCode> RunCommand::answer_once(Engine& engine, const GenerateOptions& 
       TRY(answer_prompt(session, ids, !raw_ && ends_inside_thinking(prompt), options, style, stop));
   log::debug("state: {}", answer.report.prompt.why);
   if (json_) fmt::print("{}\n", as_json(engine, answer, flags));
-  if (!verbosity_.quiet)
-    Writer(stderr, Writer::Style::kDim).write(closing_line(engine.info(), answer, options.sampling) + '\n');
+  if (!verbosity_.quiet) {
+    Writer notes(stderr, Writer::Style::kDim);
+    notes.write(closing_line(engine.info(), answer, options.sampling) + '\n');
+    if (const std::string line = experts_line(engine); !line.empty()) notes.write(line + '\n');
+  }
   return answer.cancelled ? ExitCode::kInterrupted : ExitCode::kDone;
 }
 
-std::string RunCommand::as_json(const Engine& engine, const Answer& answer, const FlagTable& flags) const {
+std::string RunCommand::as_json(Engine& engine, const Answer& answer, const FlagTable& flags) const {
   const GenerateReport& report = answer.report;
   JsonWriter json;
   json.begin_object();
@@ -156,6 +160,18 @@ std::string RunCommand::as_json(const Engine& engine, const Answer& answer, cons
   json.key("memory_bytes").integer(process_memory().anonymous);
   json.key("reserved_bytes").integer(engine.peak_reserved_bytes());
 
+  if (const std::optional<ExpertCacheStats> stats = engine.expert_stats()) {
+    json.key("experts").begin_object();
+    json.key("hits").integer(stats->n_hits);
+    json.key("misses").integer(stats->n_misses);
+    json.key("evictions").integer(stats->n_evictions);
+    json.key("bytes_read").integer(stats->bytes_read);
+    json.key("wait_seconds").number(stats->wait_seconds);
+    json.key("peak_bytes").integer(stats->peak_bytes);
+    json.key("budget_bytes").integer(stats->budget_bytes);
+    json.key("direct_io").boolean(stats->direct_io);
+    json.end_object();
+  }
   json.key("ids").begin_array();
   for (const AnswerToken& token : answer.tokens) json.integer(token.id);
   json.end_array();

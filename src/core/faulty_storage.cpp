@@ -35,6 +35,12 @@ class FaultyReadableFile : public ReadableFile {
     TRY(counter_->step(StorageOp::kRead, path()));
     return below_->read_at(offset, out);
   }
+  Result<std::span<const std::byte>> read_around(uint64_t offset, uint64_t n,
+                                                 std::span<std::byte> buffer) override {
+    TRY(counter_->step(StorageOp::kRead, path()));
+    return below_->read_around(offset, n, buffer);
+  }
+  bool direct() const override { return below_->direct(); }
   Result<std::unique_ptr<Mapping>> map() override {
     TRY(counter_->step(StorageOp::kMap, path()));
     return below_->map();
@@ -86,6 +92,12 @@ int FaultyStorage::n_faults() const {
 Result<std::unique_ptr<ReadableFile>> FaultyStorage::open(const Path& path) {
   TRY(counter_->step(StorageOp::kOpen, path));
   std::unique_ptr<ReadableFile> file = TRY(below_.open(path));
+  return std::unique_ptr<ReadableFile>(std::make_unique<FaultyReadableFile>(std::move(file), counter_));
+}
+
+Result<std::unique_ptr<ReadableFile>> FaultyStorage::open_direct(const Path& path) {
+  TRY(counter_->step(StorageOp::kOpen, path));
+  std::unique_ptr<ReadableFile> file = TRY(below_.open_direct(path));
   return std::unique_ptr<ReadableFile>(std::make_unique<FaultyReadableFile>(std::move(file), counter_));
 }
 

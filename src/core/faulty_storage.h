@@ -27,6 +27,7 @@ class FaultyStorage : public Storage {
   int n_faults() const;
 
   Result<std::unique_ptr<ReadableFile>> open(const Path& path) override;
+  Result<std::unique_ptr<ReadableFile>> open_direct(const Path& path) override;
   Result<std::unique_ptr<WritableFile>> create(const Path& path) override;
   Result<void> rename(const Path& from, const Path& to) override;
   Result<void> remove(const Path& path) override;

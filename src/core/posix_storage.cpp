@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -101,6 +102,43 @@ class PosixReadableFile : public ReadableFile {
   const uint64_t size_;
 };
 
+/// Opened with O_DIRECT: offset, length and memory of a read are whole pages.
+class DirectFile : public PosixReadableFile {
+ public:
+  DirectFile(Path path, Descriptor buffered, Descriptor direct, uint64_t size)
+      : PosixReadableFile(std::move(path), std::move(buffered), size), direct_(std::move(direct)) {}
+
+  bool direct() const override { return true; }
+
+  Result<std::span<const std::byte>> read_around(uint64_t offset, uint64_t n,
+                                                 std::span<std::byte> buffer) override {
+    constexpr uint64_t kPage = 4096;
+    const uint64_t first = offset / kPage * kPage;
+    const uint64_t wanted = offset - first + n;
+    const uint64_t length = (wanted + kPage - 1) / kPage * kPage;
+    ENSURE(length <= buffer.size() && reinterpret_cast<uintptr_t>(buffer.data()) % kPage == 0,
+           "read_around wants a page-aligned buffer with a page to spare");
+    uint64_t got = 0;
+    // The file's last page may be cut short; anything else short is read on from a page border.
+    while (got < wanted) {
+      const ssize_t count =
+          ::pread(direct_.get(), buffer.data() + got, length - got, static_cast<off_t>(first + got));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0)
+        return system_error(path(), fmt::format("direct read of {} bytes at offset {}", n, offset));
+      if (count == 0 || (got + static_cast<uint64_t>(count) < wanted && count % kPage != 0))
+        return Error{Code::kIo,
+                     fmt::format("{}: short read at offset {}: {} bytes wanted, {} got", path().string(),
+                                 offset, n, std::min(n, got + static_cast<uint64_t>(count)))};
+      got += static_cast<uint64_t>(count);
+    }
+    return std::span<const std::byte>(buffer.subspan(offset - first, n));
+  }
+
+ private:
+  const Descriptor direct_;
+};
+
 class PosixWritableFile : public WritableFile {
  public:
   PosixWritableFile(Path path, Descriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
@@ -159,19 +197,39 @@ Result<void> sync_directory(const Path& directory) {
   return {};
 }
 
+struct OpenFile {
+  Descriptor fd;
+  uint64_t size;
+};
+
+Result<OpenFile> open_file(const Path& path) {
+  // O_NONBLOCK: opening a named pipe must not hang before it is refused below.
+  Descriptor fd = TRY(open_descriptor(path, O_RDONLY | O_NONBLOCK));
+  struct stat status;
+  if (::fstat(fd.get(), &status) != 0) return system_error(path, "stat");
+  if (!S_ISREG(status.st_mode))
+    return Error{Code::kInvalidArgument,
+                 fmt::format("{}: {}, wanted a file", path.string(),
+                             S_ISDIR(status.st_mode) ? "a directory" : "a device or pipe")};
+  return OpenFile{std::move(fd), static_cast<uint64_t>(status.st_size)};
+}
+
 class PosixStorage : public Storage {
  public:
   Result<std::unique_ptr<ReadableFile>> open(const Path& path) override {
-    // O_NONBLOCK: opening a named pipe must not hang before it is refused below.
-    Descriptor fd = TRY(open_descriptor(path, O_RDONLY | O_NONBLOCK));
-    struct stat status;
-    if (::fstat(fd.get(), &status) != 0) return system_error(path, "stat");
-    if (!S_ISREG(status.st_mode))
-      return Error{Code::kInvalidArgument,
-                   fmt::format("{}: {}, wanted a file", path.string(),
-                               S_ISDIR(status.st_mode) ? "a directory" : "a device or pipe")};
+    auto [fd, size] = TRY(open_file(path));
+    return std::unique_ptr<ReadableFile>(std::make_unique<PosixReadableFile>(path, std::move(fd), size));
+  }
+
+  Result<std::unique_ptr<ReadableFile>> open_direct(const Path& path) override {
+    auto [fd, size] = TRY(open_file(path));
+    Result<Descriptor> direct = open_descriptor(path, O_RDONLY | O_DIRECT);
+    // Some file systems take the flag and then refuse the reads: one page tells.
+    alignas(4096) static thread_local std::byte page[4096];
+    if (!direct || ::pread(direct->get(), page, sizeof page, 0) < 0)
+      return std::unique_ptr<ReadableFile>(std::make_unique<PosixReadableFile>(path, std::move(fd), size));
     return std::unique_ptr<ReadableFile>(
-        std::make_unique<PosixReadableFile>(path, std::move(fd), static_cast<uint64_t>(status.st_size)));
+        std::make_unique<DirectFile>(path, std::move(fd), std::move(direct).value(), size));
   }
 
   Result<std::unique_ptr<WritableFile>> create(const Path& path) override {

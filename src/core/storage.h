@@ -30,6 +30,16 @@ class ReadableFile {
   virtual uint64_t size() const = 0;  // at open
   /// Fills `out` from `offset` or fails: a short read is kIo and names offset, wanted and got.
   virtual Result<void> read_at(uint64_t offset, std::span<std::byte> out) = 0;
+  /// The n bytes at `offset`, somewhere inside `buffer`: a file open for direct reads moves whole pages,
+  /// others just what was asked. `buffer` starts on a page and holds n bytes rounded up to pages and one page
+  /// more.
+  virtual Result<std::span<const std::byte>> read_around(uint64_t offset, uint64_t n,
+                                                         std::span<std::byte> buffer) {
+    if (Result<void> read = read_at(offset, buffer.first(n)); !read) return std::move(read).error();
+    return std::span<const std::byte>(buffer.first(n));
+  }
+  /// Whether reads go past the page cache.
+  virtual bool direct() const { return false; }
   /// Maps the whole file. An empty file maps to an empty span.
   virtual Result<std::unique_ptr<Mapping>> map() = 0;
 };
@@ -52,6 +62,8 @@ class Storage {
  public:
   virtual ~Storage() = default;
   virtual Result<std::unique_ptr<ReadableFile>> open(const Path& path) = 0;
+  /// For read_around past the page cache; where the file system refuses that, as open().
+  virtual Result<std::unique_ptr<ReadableFile>> open_direct(const Path& path) { return open(path); }
   /// Creates or truncates.
   virtual Result<std::unique_ptr<WritableFile>> create(const Path& path) = 0;
   virtual Result<void> rename(const Path& from, const Path& to) = 0;

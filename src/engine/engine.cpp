@@ -63,9 +63,14 @@ Result<Engine> Engine::open(const EngineOptions& options) {
   // Errors of the file's own code already name it; the ones about its content do not.
   impl->file = TRY(GgufFile::open(*impl->storage, options.model));
   if (!options.mtp_model.empty()) impl->mtp_file = TRY(GgufFile::open(*impl->storage, options.mtp_model));
-  Result<Model> model =
-      Model::load(*impl->file, impl->mtp_file ? &*impl->mtp_file : nullptr,
-                  {options.chunk, options.load_mtp || impl->mtp_file}, impl->kernels, impl->budget);
+  ModelOptions model_options;
+  model_options.max_window = options.chunk;
+  model_options.mtp = options.load_mtp || impl->mtp_file;
+  model_options.experts = options.experts;
+  model_options.cache.budget_bytes = options.expert_budget_bytes;
+  model_options.cache.policy = options.expert_policy;
+  Result<Model> model = Model::load(*impl->storage, *impl->file, impl->mtp_file ? &*impl->mtp_file : nullptr,
+                                    model_options, impl->kernels, impl->budget);
   if (!model) return named(std::move(model).error());
   impl->model = std::move(model).value();
 
@@ -156,6 +161,10 @@ uint64_t Engine::reserved_bytes() const {
 }
 uint64_t Engine::peak_reserved_bytes() const {
   return impl_->budget.peak_bytes();
+}
+std::optional<ExpertCacheStats> Engine::expert_stats() {
+  const ExpertCache* cache = impl_->model->expert_cache();
+  return cache == nullptr ? std::nullopt : std::optional(cache->stats());
 }
 Model& Engine::model() {
   return *impl_->model;

@@ -112,6 +112,7 @@ class GgufReader {
     }
     file_.file_bytes_ += shard.mapping->bytes().size();
     file_.maps_.push_back(std::move(shard.mapping));
+    file_.shard_paths_.push_back(std::move(shard.path));
     return {};
   }
 

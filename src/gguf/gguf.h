@@ -128,6 +128,7 @@ class GgufFile {
   std::span<const std::byte> bytes(const TensorInfo& tensor) const;
   const Path& path() const { return path_; }
   int n_shards() const { return static_cast<int>(maps_.size()); }
+  const Path& shard_path(int shard) const { return shard_paths_[shard]; }
   uint64_t file_bytes() const { return file_bytes_; }  // all shards
   uint32_t version() const { return version_; }
 
@@ -136,6 +137,7 @@ class GgufFile {
   std::vector<TensorInfo> tensors_;
   std::map<std::string, size_t, std::less<>> index_;
   std::vector<std::shared_ptr<Mapping>> maps_;
+  std::vector<Path> shard_paths_;
   Path path_;
   uint64_t file_bytes_ = 0;
   uint32_t version_ = 3;

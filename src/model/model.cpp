@@ -20,11 +20,14 @@ struct Model::Impl {
   ModelConfig config;
   Weights weights;
   Scratch scratch;
+  std::unique_ptr<ExpertSource> experts;
+  ExpertCache* cache = nullptr;  // `experts`, when it is one
   int64_t max_window = 0;
   Buffer logits;  // grows to the most rows ever asked for
   Batch batch;
 
-  LayerContext layers() { return {*kernels, config, scratch}; }
+  LayerContext layers() { return {*kernels, config, scratch, *experts}; }
+  Result<void> place_experts(Storage& storage, const ModelOptions& options);
   Result<void> check(std::span<const Span> window) const;
   void fill_batch(std::span<const Span> window);
   Result<TensorView<float>> logits_for(int64_t rows);
@@ -44,12 +47,15 @@ const ModelConfig& Model::config() const {
 int64_t Model::max_window() const {
   return impl_->max_window;
 }
+ExpertCache* Model::expert_cache() {
+  return impl_->cache;
+}
 bool Model::has_mtp() const {
   return impl_->weights.mtp.has_value();
 }
 
-Result<Model> Model::load(const GgufFile& file, const GgufFile* mtp_file, const ModelOptions& options,
-                          KernelContext& ctx, MemoryBudget& budget) {
+Result<Model> Model::load(Storage& storage, const GgufFile& file, const GgufFile* mtp_file,
+                          const ModelOptions& options, KernelContext& ctx, MemoryBudget& budget) {
   if (options.max_window < 1 || options.max_window > 65536)
     return Error{Code::kInvalidArgument,
                  fmt::format("max_window: {}, expected 1 to 65536", options.max_window)};
@@ -66,10 +72,30 @@ Result<Model> Model::load(const GgufFile& file, const GgufFile* mtp_file, const 
     impl->config.n_mtp_blocks = 1;
   }
   impl->weights = TRY(Weights::load(file, options.mtp ? mtp_file : nullptr, impl->config, budget));
+  TRY(impl->place_experts(storage, options));
   impl->max_window = options.max_window;
   impl->scratch = TRY(Scratch::allocate(impl->config, impl->weights.mtp.has_value(), options.max_window,
                                         ctx.pool().n_threads(), budget));
   return Model(std::move(impl));
+}
+
+Result<void> Model::Impl::place_experts(Storage& storage, const ModelOptions& options) {
+  if (options.experts == ExpertPlacement::kMapped || weights.experts.empty()) {
+    experts = std::make_unique<MappedExperts>(weights.experts);
+    return {};
+  }
+  ExpertStore store = TRY(ExpertStore::open(storage, weights.experts));
+  ExpertCacheOptions cache_options = options.cache;
+  if (options.experts == ExpertPlacement::kResident) {
+    cache_options.budget_bytes = 0;
+    for (int b = 0; b < store.n_blocks(); ++b)
+      cache_options.budget_bytes += store.slot_bytes(b) * static_cast<uint64_t>(store.n_experts(b));
+  }
+  std::unique_ptr<ExpertCache> made =
+      TRY(ExpertCache::create(std::move(store), config.ffn.n_used, cache_options, *budget));
+  cache = made.get();
+  experts = std::move(made);
+  return {};
 }
 
 Result<SequenceState> Model::new_state(int64_t context) {
@@ -87,9 +113,9 @@ Result<void> Model::Impl::check(std::span<const Span> window) const {
         return Error{Code::kInvalidArgument,
                      fmt::format("token {}: expected 0 to {}", token, config.n_vocab - 1)};
     if (span.state->n_cells() + n > span.state->context())
-      return Error{Code::kInvalidArgument,
-                   fmt::format("context: {} tokens in the sequence and {} more, but it was created for {}",
-                               span.state->n_cells(), n, span.state->context())};
+      return Error{Code::kInvalidArgument, fmt::format("context: {} tokens in the sequence and {} "
+                                                       "more, but it was created for {}",
+                                                       span.state->n_cells(), n, span.state->context())};
     for (size_t j = 0; j < i; ++j)
       if (window[j].state == span.state)
         return Error{Code::kInvalidArgument,
@@ -162,10 +188,15 @@ Result<ForwardOutput> Model::forward(std::span<const Span> window) {
   m.fill_batch(window);
   LayerContext lc = m.layers();
   const TensorView<float> residual = m.scratch.residual_TW.slice_rows(0, m.batch.n_rows);
-  if (m.config.family == Family::kQwen4Exp)
-    run_hyper_blocks(lc, m.batch, m.weights, residual);
-  else
-    run_prenorm_blocks(lc, m.batch, m.weights, residual);
+  // A pass that fails half-way has moved some layers' state and not others': nothing of it can be kept.
+  const auto fail = [&](Error error) {
+    for (const Span& span : window) span.state->reset();
+    return error;
+  };
+  Result<void> ran = m.config.family == Family::kQwen4Exp
+                         ? run_hyper_blocks(lc, m.batch, m.weights, residual)
+                         : run_prenorm_blocks(lc, m.batch, m.weights, residual);
+  if (!ran) return fail(std::move(ran).error());
   for (const Batch::Part& part : m.batch.parts) part.state->advance(part.tokens);
 
   // The rows that get logits, side by side.
@@ -188,10 +219,7 @@ Result<ForwardOutput> Model::forward(std::span<const Span> window) {
   if (m.weights.mtp && m.config.family != Family::kQwen4Exp)
     rms_norm(*m.kernels, residual, m.weights.final_norm, m.config.rms_eps, residual);
 
-  if (Result<void> finite = m.check_finite(logits); !finite) {
-    for (const Span& span : window) span.state->reset();
-    return std::move(finite).error();
-  }
+  if (Result<void> finite = m.check_finite(logits); !finite) return fail(std::move(finite).error());
   return ForwardOutput{logits, residual};
 }
 
@@ -201,17 +229,17 @@ Result<ForwardOutput> Model::draft(SequenceState& state, TensorView<const float>
   if (!has_mtp()) return Error{Code::kUnsupported, "draft: this model file has no MTP head"};
   const auto T = static_cast<int64_t>(next_tokens.size());
   if (T < 1 || T > m.max_window || hidden.rows != T || hidden.cols != m.config.wide())
-    return Error{Code::kInvalidArgument,
-                 fmt::format("draft: {} tokens for {} hidden rows of {}, expected as many, up to {}", T,
-                             hidden.rows, hidden.cols, m.max_window)};
+    return Error{Code::kInvalidArgument, fmt::format("draft: {} tokens for {} hidden rows of {}, "
+                                                     "expected as many, up to {}",
+                                                     T, hidden.rows, hidden.cols, m.max_window)};
   for (int32_t token : next_tokens)
     if (token < 0 || token >= m.config.n_vocab)
       return Error{Code::kInvalidArgument,
                    fmt::format("token {}: expected 0 to {}", token, m.config.n_vocab - 1)};
   if (state.n_mtp_cells() + T > state.context())
-    return Error{Code::kInvalidArgument,
-                 fmt::format("context: {} draft rows and {} more, but the sequence was created for {}",
-                             state.n_mtp_cells(), T, state.context())};
+    return Error{Code::kInvalidArgument, fmt::format("context: {} draft rows and {} more, but the "
+                                                     "sequence was created for {}",
+                                                     state.n_mtp_cells(), T, state.context())};
   const int64_t n_logits = rows == LogitRows::kAll ? T : (rows == LogitRows::kLast ? 1 : 0);
   const TensorView<float> logits = TRY(m.logits_for(n_logits));
 
@@ -224,7 +252,7 @@ Result<ForwardOutput> Model::draft(SequenceState& state, TensorView<const float>
   LayerContext lc = m.layers();
   // `hidden` may be the residual of the forward pass before: the block's own residual goes elsewhere.
   const TensorView<float> residual = m.scratch.final_TW.slice_rows(0, T);
-  run_draft_block(lc, m.batch, m.weights, hidden, residual);
+  TRY(run_draft_block(lc, m.batch, m.weights, hidden, residual));
   state.advance_mtp(T);
 
   const TensorView<float> out = m.scratch.final_TD.slice_rows(0, T);

@@ -5,6 +5,8 @@
 #include <span>
 
 #include "core/memory_budget.h"
+#include "core/storage.h"
+#include "experts/expert_cache.h"
 #include "gguf/gguf.h"
 #include "kernels/context.h"
 #include "model/config.h"
@@ -19,14 +21,17 @@ struct ModelOptions {
   int64_t max_window = 256;
   /// Changes speed. Load the draft head when the file has one.
   bool mtp = true;
+  /// Changes speed.
+  ExpertPlacement experts = ExpertPlacement::kMapped;
+  ExpertCacheOptions cache = {};  // its budget counts with kStreamed
 };
 
 /// Confined: one forward pass at a time.
 class Model {
  public:
   /// `mtp_file` is a separate draft head, or null. The files and the context must outlive the model.
-  static Result<Model> load(const GgufFile& file, const GgufFile* mtp_file, const ModelOptions& options,
-                            KernelContext& ctx, MemoryBudget& budget);
+  static Result<Model> load(Storage& storage, const GgufFile& file, const GgufFile* mtp_file,
+                            const ModelOptions& options, KernelContext& ctx, MemoryBudget& budget);
   Model(Model&&) noexcept;
   Model& operator=(Model&&) noexcept;
   ~Model();
@@ -34,13 +39,16 @@ class Model {
   const ModelConfig& config() const;
   int64_t max_window() const;
   bool has_mtp() const;
+  /// Null when experts are mapped or there are none.
+  ExpertCache* expert_cache();
 
   Result<SequenceState> new_state(int64_t context);
 
   /// Appends every span's tokens to its state. A row's logits do not depend on the other rows of the window,
   /// on how a sequence is split into windows, or on the number of threads: equal bits. Errors, all found
   /// before any state changes: a token outside the vocabulary, a full context, a window that is empty or too
-  /// large. kCorrupt when logits are not finite names the tensor at fault; the states are then reset.
+  /// large. Found later, when the states are reset: an expert that cannot be read, and kCorrupt naming the
+  /// tensor at fault when logits are not finite.
   Result<ForwardOutput> forward(std::span<const Span> window);
 
   /// The draft head over one sequence: row i reads hidden row i (position p) and the token at p + 1, and

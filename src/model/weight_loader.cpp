@@ -60,7 +60,9 @@ Result<MatrixView> WeightLoader::matrix(const std::string& name, int64_t in, int
 Result<ExpertMatrices> WeightLoader::experts(const std::string& name, int64_t in, int64_t out,
                                              int64_t n) const {
   const TensorInfo* tensor = TRY(find(name, {in, out, n}));
-  return ExpertMatrices{view(*tensor, in, out * n), out};
+  const MatrixView first = view(*tensor, in, out);
+  return ExpertMatrices{first, out * first.row_stride_bytes, n, file_->shard_path(tensor->shard),
+                        tensor->offset};
 }
 
 Result<MatrixView> WeightLoader::table(const std::string& name, int64_t width, int64_t rows) const {

@@ -33,6 +33,7 @@ class BlockLoader {
       b.gated_delta = TRY(gated_delta());
     if (ngram) b.ngram = TRY(ngram_table());
     b.ffn = TRY(ffn());
+    if (c_.ffn.n_experts > 0) experts_ = TRY(experts());
     return b;
   }
 
@@ -46,6 +47,9 @@ class BlockLoader {
     if (inject) w.inject = TRY(matrix(role + "_inject.weight", wide, c_.streams.n_streams));
     return w;
   }
+
+  /// The block's expert planes, after load().
+  const ExpertPlanes& planes() const { return experts_; }
 
   Result<MatrixView> matrix(const std::string& role, int64_t in, int64_t out) {
     return loader_.matrix(prefix_ + role, in, out);
@@ -90,10 +94,10 @@ class BlockLoader {
     const int n_v = g.shape.n_v_heads;
     GatedDeltaWeights w;
     if (loader_.has(prefix_ + "ssm_in.weight"))
-      return Error{Code::kUnsupported,
-                   prefix_ +
-                       "ssm_in.weight: the fused legacy layout is not supported; convert the "
-                       "checkpoint again to get attn_qkv and attn_gate"};
+      return Error{Code::kUnsupported, prefix_ +
+                                           "ssm_in.weight: the fused legacy layout is not "
+                                           "supported; convert the "
+                                           "checkpoint again to get attn_qkv and attn_gate"};
     w.qkv = TRY(matrix("attn_qkv.weight", D, g.conv_channels()));
     w.gate = TRY(matrix("attn_gate.weight", D, g.value_width()));
     if (c_.family == Family::kQwen3Next) {
@@ -139,17 +143,6 @@ class BlockLoader {
       return w;
     }
     w.router = TRY(matrix("ffn_gate_inp.weight", D, f.n_experts));
-    if (loader_.has(prefix_ + "ffn_gate_up_exps.weight")) {
-      // Fused: the gate's rows, then the up's, within each expert.
-      const ExpertMatrices both =
-          TRY(loader_.experts(prefix_ + "ffn_gate_up_exps.weight", D, 2 * f.d_expert, f.n_experts));
-      w.expert_gate = w.expert_up = both;
-      w.expert_up.all.data = both.all.row(f.d_expert);
-    } else {
-      w.expert_gate = TRY(loader_.experts(prefix_ + "ffn_gate_exps.weight", D, f.d_expert, f.n_experts));
-      w.expert_up = TRY(loader_.experts(prefix_ + "ffn_up_exps.weight", D, f.d_expert, f.n_experts));
-    }
-    w.expert_down = TRY(loader_.experts(prefix_ + "ffn_down_exps.weight", f.d_expert, D, f.n_experts));
     if (f.d_shared != 0) {
       w.shared_router = TRY(matrix("ffn_gate_inp_shexp.weight", D, 1));
       w.shared_gate = TRY(matrix("ffn_gate_shexp.weight", D, f.d_shared));
@@ -159,12 +152,35 @@ class BlockLoader {
     return w;
   }
 
+  Result<ExpertPlanes> experts() {
+    const FfnConfig& f = c_.ffn;
+    const int64_t D = c_.d_model;
+    ExpertPlanes p;
+    if (loader_.has(prefix_ + "ffn_gate_up_exps.weight")) {
+      // Fused: the gate's rows, then the up's, within each expert.
+      const ExpertMatrices both =
+          TRY(loader_.experts(prefix_ + "ffn_gate_up_exps.weight", D, 2 * f.d_expert, f.n_experts));
+      p.gate = both;
+      p.gate.first.n_rows = f.d_expert;
+      p.up = p.gate;
+      const int64_t gate_bytes = f.d_expert * both.first.row_stride_bytes;
+      p.up.first.data += gate_bytes;
+      p.up.file_offset += static_cast<uint64_t>(gate_bytes);
+    } else {
+      p.gate = TRY(loader_.experts(prefix_ + "ffn_gate_exps.weight", D, f.d_expert, f.n_experts));
+      p.up = TRY(loader_.experts(prefix_ + "ffn_up_exps.weight", D, f.d_expert, f.n_experts));
+    }
+    p.down = TRY(loader_.experts(prefix_ + "ffn_down_exps.weight", f.d_expert, D, f.n_experts));
+    return p;
+  }
+
   WeightLoader& loader_;
   const ModelConfig& c_;
   std::string prefix_;
+  ExpertPlanes experts_;
 };
 
-Result<MtpWeights> load_mtp(WeightLoader& loader, const ModelConfig& c) {
+Result<MtpWeights> load_mtp(WeightLoader& loader, const ModelConfig& c, std::vector<ExpertPlanes>& experts) {
   BlockLoader blocks(loader, c, c.n_blocks);
   MtpWeights m;
   m.embedding_norm = TRY(blocks.vector("nextn.enorm.weight", c.d_model));
@@ -172,6 +188,7 @@ Result<MtpWeights> load_mtp(WeightLoader& loader, const ModelConfig& c) {
   m.project = TRY(blocks.matrix("nextn.eh_proj.weight", 2 * c.d_model, c.d_model));
   // The head's attention runs dense: its indexer tensors may be there and are not needed.
   m.block = TRY(blocks.load(MixerKind::kAttention, false, false));
+  if (c.ffn.n_experts > 0) experts.push_back(blocks.planes());
   if (c.family == Family::kQwen4Exp)
     m.final_streams = TRY(blocks.streams("nextn.hc_head", false));
   else if (loader.has(fmt::format("blk.{}.nextn.shared_head_norm.weight", c.n_blocks)))
@@ -198,12 +215,13 @@ Result<Weights> Weights::load(const GgufFile& trunk, const GgufFile* mtp, const 
   for (int i = 0; i < c.n_blocks; ++i) {
     BlockLoader block(loader, c, i);
     w.blocks.push_back(TRY(block.load(c.mixers[i], c.block_cells[i] != 0, c.ngram.block == i)));
+    if (c.ffn.n_experts > 0) w.experts.push_back(block.planes());
   }
   if (mtp != nullptr) {
     WeightLoader head_loader(*mtp, w, budget);
-    w.mtp = TRY(load_mtp(head_loader, c));
+    w.mtp = TRY(load_mtp(head_loader, c, w.experts));
   } else if (c.n_mtp_blocks > 0) {
-    w.mtp = TRY(load_mtp(loader, c));
+    w.mtp = TRY(load_mtp(loader, c, w.experts));
   }
   // Moving the deque keeps its elements where they are; the views stay valid.
   return w;

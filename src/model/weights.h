@@ -10,25 +10,13 @@
 #include <vector>
 
 #include "core/memory_budget.h"
+#include "experts/mapped_experts.h"
 #include "gguf/gguf.h"
 #include "model/config.h"
 #include "tensor/buffer.h"
 #include "tensor/view.h"
 
 namespace forebay {
-
-/// n_experts matrices of the same shape, one after another.
-struct ExpertMatrices {
-  MatrixView all;  // [n_experts * rows, cols]
-  int64_t rows = 0;
-
-  MatrixView expert(int64_t e) const {
-    MatrixView m = all;
-    m.data = all.row(e * rows);
-    m.n_rows = rows;
-    return m;
-  }
-};
 
 /// Reads from and writes to the residual streams around one sub-block.
 struct HyperConnectionWeights {
@@ -62,7 +50,6 @@ struct GatedDeltaWeights {
 struct FfnWeights {
   MatrixView gate, up, down;  // dense
   MatrixView router;          // D -> E
-  ExpertMatrices expert_gate, expert_up, expert_down;
   MatrixView shared_gate, shared_up, shared_down;
   MatrixView shared_router;  // D -> 1
 };
@@ -107,6 +94,9 @@ class Weights {
   HyperConnectionWeights final_streams;
   std::vector<BlockWeights> blocks;
   std::optional<MtpWeights> mtp;
+  /// Per block, the draft head's last; empty for dense models. Where they are read from is an ExpertSource's
+  /// business.
+  std::vector<ExpertPlanes> experts;
 
   /// The first tensor with a value that is not finite, by name; empty when there is none. Reads everything:
   /// for the message after a forward pass went wrong.

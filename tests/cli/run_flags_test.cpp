@@ -31,6 +31,8 @@ std::string shown(const Arguments& arguments) {
   for (const char* key :
        {"model", "text", "reasoning", "finish_reason", "prompt_tokens", "ids", "logprobs", "reserved_bytes"})
     if (json.contains(key)) out += std::string(key) + ": " + json[key].dump() + "\n";
+  if (json.contains("experts"))
+    for (const char* key : {"hits", "budget_bytes"}) out += json["experts"][key].dump() + "\n";
   return out;
 }
 
@@ -71,6 +73,16 @@ TEST(RunFlags, EachChangesSomethingThatShows) {
   // Few choices: text that repeats itself.
   const Arguments dry = with(changed(changed(s, "--top-k", "2"), "-n", "150"), {"--dry-multiplier", "0.5"});
 
+  // Experts need a mixture: the embedded model.
+  const Arguments streamed = {"-m",     FOREBAY_SOURCE_DIR "/models/pebble.gguf",
+                              "-p",     "What is 37 + 58?",
+                              "--temp", "0",
+                              "-n",     "20",
+                              "--json", "--experts",
+                              "stream", "--budget",
+                              "4M"};
+  const Arguments resident(streamed.begin(), streamed.end() - 4);
+
   const Arguments lenient = changed(dry, "--dry-multiplier", "0.05");
 
   const std::map<std::string, std::pair<Arguments, Arguments>> rows = {
@@ -101,6 +113,9 @@ TEST(RunFlags, EachChangesSomethingThatShows) {
       {"--temp", {s, changed(s, "--temp", "0.2")}},
       {"--seed", {s, changed(s, "--seed", "2")}},
       {"--chunk", {s, with(s, {"--chunk", "8"})}},
+      {"--experts", {resident, with(resident, {"--experts", "resident"})}},
+      {"--budget", {streamed, changed(streamed, "--budget", "1M")}},
+      {"--policy", {streamed, with(streamed, {"--policy", "lru"})}},
       {"--memory-limit", {s, with(s, {"--memory-limit", "1M"})}},
       {"--reference-kernels",
        {with(s, {"--logprobs", "8"}), with(s, {"--logprobs", "8", "--reference-kernels"})}},

@@ -132,5 +132,27 @@ TEST_F(StorageTest, RenameReplacesAndRemoveRemoves) {
   EXPECT_FALSE(storage_->exists(to));
 }
 
+TEST_F(StorageTest, DirectReadsGiveTheBytesAtEveryAlignment) {
+  std::string content(3 * 4096 + 100, '.');
+  for (size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * 7 + i / 4096);
+  const Path path = write("direct", content);
+  alignas(4096) static std::byte buffer[5 * 4096];
+  for (const bool direct : {false, true}) {
+    auto file = direct ? storage_->open_direct(path) : storage_->open(path);
+    ASSERT_OK(file);
+    for (uint64_t offset : {0, 1, 4095, 4096, 5000, 12288})
+      for (uint64_t n : {1, 99, 4096, 7000}) {
+        if (offset + n > content.size()) continue;
+        auto got = (*file)->read_around(offset, n, buffer);
+        ASSERT_OK(got);
+        EXPECT_EQ(std::string(reinterpret_cast<const char*>(got->data()), got->size()),
+                  content.substr(offset, n))
+            << offset << " " << n << (direct ? " direct" : "");
+      }
+    EXPECT_TRUE(
+        fails_with((*file)->read_around(content.size() - 10, 20, buffer), Code::kIo, "short read at offset"));
+  }
+}
+
 }  // namespace
 }  // namespace forebay

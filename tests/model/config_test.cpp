@@ -59,7 +59,7 @@ std::string load_error(const std::filesystem::path& path, ModelOptions options =
   ThreadPool pool(1);
   KernelContext kernels(pool, best_isa());
   MemoryBudget budget;
-  const Result<Model> model = Model::load(*file, nullptr, options, kernels, budget);
+  const Result<Model> model = Model::load(*storage, *file, nullptr, options, kernels, budget);
   return model ? "" : model.error().message;
 }
 
@@ -170,7 +170,7 @@ TEST(ModelMemory, TheBudgetRefusesBeforeAllocating) {
   ThreadPool pool(1);
   KernelContext kernels(pool, best_isa());
   MemoryBudget small(100'000);
-  const Result<Model> model = Model::load(file, nullptr, {}, kernels, small);
+  const Result<Model> model = Model::load(*storage, file, nullptr, {}, kernels, small);
   ASSERT_FALSE(model.has_value());
   EXPECT_EQ(model.error().code, Code::kOutOfMemory);
   EXPECT_EQ(small.used_bytes(), 0u);

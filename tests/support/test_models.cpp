@@ -68,7 +68,7 @@ Expected expected_of(const std::string& family) {
 LoadedModel::LoadedModel(const std::filesystem::path& path, int n_threads, Isa isa, ModelOptions options)
     : storage(make_posix_storage()), pool(n_threads), kernels(pool, isa) {
   file = std::make_unique<GgufFile>(must(GgufFile::open(*storage, path)));
-  model = std::make_unique<Model>(must(Model::load(*file, nullptr, options, kernels, budget)));
+  model = std::make_unique<Model>(must(Model::load(*storage, *file, nullptr, options, kernels, budget)));
 }
 
 SequenceState LoadedModel::state(int64_t context) {

@@ -6,8 +6,8 @@
 
 namespace forebay {
 
-void run_draft_block(LayerContext& lc, const Batch& batch, const Weights& w, TensorView<const float> hidden,
-                     TensorView<float> residual) {
+Result<void> run_draft_block(LayerContext& lc, const Batch& batch, const Weights& w,
+                             TensorView<const float> hidden, TensorView<float> residual) {
   const ModelConfig& c = lc.config;
   const MtpWeights& m = *w.mtp;
   const int H = c.streams.n_streams;
@@ -28,9 +28,8 @@ void run_draft_block(LayerContext& lc, const Batch& batch, const Weights& w, Ten
 
   std::vector<AttentionState*> states{&batch.parts[0].state->mtp()};
   if (c.family == Family::kQwen4Exp)
-    run_hyper_block(lc, batch, m.block, c.n_blocks, /*block_cells=*/0, states, residual);
-  else
-    run_prenorm_block(lc, batch, m.block, c.n_blocks, states, residual);
+    return run_hyper_block(lc, batch, m.block, c.n_blocks, /*block_cells=*/0, states, residual);
+  return run_prenorm_block(lc, batch, m.block, c.n_blocks, states, residual);
 }
 
 }  // namespace forebay

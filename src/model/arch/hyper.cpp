@@ -4,8 +4,9 @@
 
 namespace forebay {
 
-void run_hyper_block(LayerContext& lc, const Batch& batch, const BlockWeights& w, int block, int block_cells,
-                     std::span<AttentionState* const> states, TensorView<float> streams) {
+Result<void> run_hyper_block(LayerContext& lc, const Batch& batch, const BlockWeights& w, int block,
+                             int block_cells, std::span<AttentionState* const> states,
+                             TensorView<float> streams) {
   const TensorView<float> x = lc.scratch.input_TD.slice_rows(0, batch.n_rows);
   const TensorView<float> y = lc.scratch.output_TD.slice_rows(0, batch.n_rows);
 
@@ -19,11 +20,13 @@ void run_hyper_block(LayerContext& lc, const Batch& batch, const BlockWeights& w
   write_hyper_connection(lc, y, streams);
 
   read_hyper_connection(lc, w.ffn_streams, streams, x);
-  ffn_layer(lc, w.ffn, x, y);
+  TRY(ffn_layer(lc, w.ffn, block, x, y));
   write_hyper_connection(lc, y, streams);
+  return {};
 }
 
-void run_hyper_blocks(LayerContext& lc, const Batch& batch, const Weights& w, TensorView<float> streams) {
+Result<void> run_hyper_blocks(LayerContext& lc, const Batch& batch, const Weights& w,
+                              TensorView<float> streams) {
   const ModelConfig& c = lc.config;
   // Every stream starts as a whole copy of the embedding.
   const TensorView<float> embedded = lc.scratch.input_TD;
@@ -35,7 +38,8 @@ void run_hyper_blocks(LayerContext& lc, const Batch& batch, const Weights& w, Te
                   c.d_model * sizeof(float));
 
   for (int i = 0; i < c.n_blocks; ++i)
-    run_hyper_block(lc, batch, w.blocks[i], i, c.block_cells[i], attention_states(batch, i), streams);
+    TRY(run_hyper_block(lc, batch, w.blocks[i], i, c.block_cells[i], attention_states(batch, i), streams));
+  return {};
 }
 
 }  // namespace forebay

@@ -4,8 +4,8 @@
 
 namespace forebay {
 
-void run_prenorm_block(LayerContext& lc, const Batch& batch, const BlockWeights& w, int block,
-                       std::span<AttentionState* const> states, TensorView<float> residual) {
+Result<void> run_prenorm_block(LayerContext& lc, const Batch& batch, const BlockWeights& w, int block,
+                               std::span<AttentionState* const> states, TensorView<float> residual) {
   const float eps = lc.config.rms_eps;
   const TensorView<float> x = lc.scratch.input_TD.slice_rows(0, batch.n_rows);
   const TensorView<float> y = lc.scratch.output_TD.slice_rows(0, batch.n_rows);
@@ -18,15 +18,18 @@ void run_prenorm_block(LayerContext& lc, const Batch& batch, const BlockWeights&
   add(lc.kernels, y, residual);
 
   rms_norm(lc.kernels, residual, w.ffn_norm, eps, x);
-  ffn_layer(lc, w.ffn, x, y);
+  TRY(ffn_layer(lc, w.ffn, block, x, y));
   add(lc.kernels, y, residual);
+  return {};
 }
 
-void run_prenorm_blocks(LayerContext& lc, const Batch& batch, const Weights& w, TensorView<float> residual) {
+Result<void> run_prenorm_blocks(LayerContext& lc, const Batch& batch, const Weights& w,
+                                TensorView<float> residual) {
   for (const Batch::Part& part : batch.parts)
     embed(lc, w.embedding, part.tokens, residual.slice_rows(part.first_row, part.n_rows));
   for (int i = 0; i < lc.config.n_blocks; ++i)
-    run_prenorm_block(lc, batch, w.blocks[i], i, attention_states(batch, i), residual);
+    TRY(run_prenorm_block(lc, batch, w.blocks[i], i, attention_states(batch, i), residual));
+  return {};
 }
 
 }  // namespace forebay

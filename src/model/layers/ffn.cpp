@@ -20,36 +20,58 @@ void swiglu(LayerContext& lc, const MatrixView& gate_w, const MatrixView& up_w, 
 }
 
 /// Slot t * used + rank holds row t's expert of that rank. Sorts the slots by expert, so that an expert's
-/// rows come together.
-void group_by_expert(LayerContext& lc, const FfnWeights& w, int64_t T) {
+/// rows come together, and lists the experts in use, those with most rows first.
+void group_by_expert(LayerContext& lc, int64_t T) {
   Scratch& s = lc.scratch;
   const int used = lc.config.ffn.n_used;
-  const auto n_slots = static_cast<size_t>(T * used);
-  std::fill(s.expert_counts.begin(), s.expert_counts.end(), 0);
-  for (size_t slot = 0; slot < n_slots; ++slot) ++s.expert_counts[s.expert_ids[slot] + 1];
-  for (size_t e = 1; e < s.expert_counts.size(); ++e) s.expert_counts[e] += s.expert_counts[e - 1];
+  const auto n_slots = static_cast<int32_t>(T * used);
+  std::fill(s.expert_starts.begin(), s.expert_starts.end(), 0);
+  for (int32_t slot = 0; slot < n_slots; ++slot) ++s.expert_starts[s.expert_ids[slot] + 1];
+  s.experts_in_use.clear();
+  for (int32_t e = 0; e < lc.config.ffn.n_experts; ++e)
+    if (s.expert_starts[e + 1] > 0) s.experts_in_use.push_back(e);
+  std::stable_sort(s.experts_in_use.begin(), s.experts_in_use.end(),
+                   [&](int32_t a, int32_t b) { return s.expert_starts[a + 1] > s.expert_starts[b + 1]; });
+  for (size_t e = 1; e < s.expert_starts.size(); ++e) s.expert_starts[e] += s.expert_starts[e - 1];
 
+  std::copy(s.expert_starts.begin(), s.expert_starts.end(), s.expert_cursors.begin());
+  for (int32_t slot = 0; slot < n_slots; ++slot) {
+    const int32_t at = s.expert_cursors[s.expert_ids[slot]]++;
+    s.sorted_rows[at] = slot / used;
+    s.sorted_slots[at] = slot;
+  }
+}
+
+/// The rows of experts that are in memory.
+void run_experts(LayerContext& lc, std::span<const ResidentExpert> experts, TensorView<const float> x,
+                 int64_t n_slots) {
+  Scratch& s = lc.scratch;
   s.expert_calls.clear();
-  for (int e = 0; e < lc.config.ffn.n_experts; ++e) {
-    const size_t first = s.expert_counts[e];
-    const size_t n = s.expert_counts[e + 1] - first;
-    if (n == 0) continue;
-    s.expert_calls.push_back({w.expert_gate.expert(e), w.expert_up.expert(e), w.expert_down.expert(e),
-                              std::span(s.sorted_rows).subspan(first, n),
+  for (const ResidentExpert& e : experts) {
+    const size_t first = s.expert_starts[e.index];
+    const size_t n = s.expert_starts[e.index + 1] - first;
+    s.expert_calls.push_back({e.gate, e.up, e.down, std::span(s.sorted_rows).subspan(first, n),
                               std::span(s.sorted_slots).subspan(first, n)});
   }
-  for (size_t slot = 0; slot < n_slots; ++slot) {
-    const int32_t at = s.expert_counts[s.expert_ids[slot]]++;
-    s.sorted_rows[at] = static_cast<int32_t>(slot) / used;
-    s.sorted_slots[at] = static_cast<int32_t>(slot);
-  }
+  expert_ffn(lc.kernels, s.expert_calls, x, s.expert_hidden_SF.slice_rows(0, n_slots),
+             s.expert_scratch_SF.slice_rows(0, n_slots), s.expert_out_SD.slice_rows(0, n_slots));
+}
+
+/// The shared expert's output and, per row, the logit of its weight.
+void run_shared_expert(LayerContext& lc, const FfnWeights& w, TensorView<const float> x) {
+  swiglu(lc, w.shared_gate, w.shared_up, w.shared_down, x, lc.scratch.shared_out.slice_rows(0, x.rows));
+  matmul(lc.kernels, w.shared_router, x, lc.scratch.shared_weight.slice_rows(0, x.rows));
 }
 
 }  // namespace
 
-void ffn_layer(LayerContext& lc, const FfnWeights& w, TensorView<const float> x, TensorView<float> y) {
+Result<void> ffn_layer(LayerContext& lc, const FfnWeights& w, int block, TensorView<const float> x,
+                       TensorView<float> y) {
   const FfnConfig& f = lc.config.ffn;
-  if (f.n_experts == 0) return swiglu(lc, w.gate, w.up, w.down, x, y);
+  if (f.n_experts == 0) {
+    swiglu(lc, w.gate, w.up, w.down, x, y);
+    return {};
+  }
 
   KernelContext& kernels = lc.kernels;
   Scratch& s = lc.scratch;
@@ -60,18 +82,24 @@ void ffn_layer(LayerContext& lc, const FfnWeights& w, TensorView<const float> x,
   for (int64_t t = 0; t < T; ++t)
     route_top_k({logits.row(t), static_cast<size_t>(f.n_experts)}, used, &s.expert_ids[t * used],
                 &s.expert_weights[t * used]);
-  group_by_expert(lc, w, T);
+  group_by_expert(lc, T);
 
-  const int64_t n_slots = T * used;
-  const TensorView<float> out = s.expert_out_SD.slice_rows(0, n_slots);
-  expert_ffn(kernels, s.expert_calls, x, s.expert_hidden_SF.slice_rows(0, n_slots),
-             s.expert_scratch_SF.slice_rows(0, n_slots), out);
-
+  // All of a wave's reads are under way before anything is computed; the shared expert needs none of them.
+  // Each expert's slots are its own, so the order in which experts arrive changes no bit.
   const bool shared = f.d_shared > 0;
-  if (shared) {
-    swiglu(lc, w.shared_gate, w.shared_up, w.shared_down, x, s.shared_out.slice_rows(0, T));
-    matmul(kernels, w.shared_router, x, s.shared_weight.slice_rows(0, T));
+  const auto wave = static_cast<size_t>(lc.experts.max_experts(block));
+  for (size_t first = 0; first < s.experts_in_use.size(); first += wave) {
+    const size_t n = std::min(wave, s.experts_in_use.size() - first);
+    ExpertLease lease = TRY(lc.experts.request(block, std::span(s.experts_in_use).subspan(first, n)));
+    if (shared && first == 0) run_shared_expert(lc, w, x);
+    while (true) {
+      const std::vector<ResidentExpert> ready = TRY(lease.take_ready());
+      if (ready.empty()) break;
+      run_experts(lc, ready, x, T * used);
+    }
   }
+
+  const TensorView<float> out = s.expert_out_SD.slice_rows(0, T * used);
   // Ranks in order, then the shared expert: a row's sum has one order whatever its window.
   kernels.pool().parallel_for(T, 4, [&](int64_t begin, int64_t end, int) {
     for (int64_t t = begin; t < end; ++t) {
@@ -88,6 +116,7 @@ void ffn_layer(LayerContext& lc, const FfnWeights& w, TensorView<const float> x,
       for (int64_t d = 0; d < y.cols; ++d) to[d] += weight * from[d];
     }
   });
+  return {};
 }
 
 }  // namespace forebay

@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "experts/expert_source.h"
 #include "kernels/context.h"
 #include "model/config.h"
 #include "model/layers/scratch.h"
@@ -16,6 +17,7 @@ struct LayerContext {
   KernelContext& kernels;
   const ModelConfig& config;
   Scratch& scratch;
+  ExpertSource& experts;
 };
 
 /// Softmax attention over each part's own cells, dense or block-sparse (block_cells > 0), with optional
@@ -29,8 +31,10 @@ void attention_layer(LayerContext& lc, const Batch& batch, const AttentionWeight
 void gated_delta_layer(LayerContext& lc, const Batch& batch, const GatedDeltaWeights& w, int block,
                        TensorView<const float> x_TD, TensorView<float> y_TD);
 
-/// Dense SwiGLU, or routed experts plus the gated shared expert.
-void ffn_layer(LayerContext& lc, const FfnWeights& w, TensorView<const float> x_TD, TensorView<float> y_TD);
+/// Dense SwiGLU, or routed experts plus the gated shared expert. Asks for the routed set at once; the shared
+/// expert runs while missing experts are read. Errors: the expert source's.
+Result<void> ffn_layer(LayerContext& lc, const FfnWeights& w, int block, TensorView<const float> x_TD,
+                       TensorView<float> y_TD);
 
 /// Hyper-connection read: streams -> sub-block input. Leaves the write gates in scratch.inject_TH when the
 /// weights have an inject matrix.

@@ -115,7 +115,9 @@ Result<Scratch> Scratch::allocate(const ModelConfig& config, bool with_mtp, int6
   s.expert_weights.resize(slots);
   s.sorted_rows.resize(slots);
   s.sorted_slots.resize(slots);
-  s.expert_counts.resize(config.ffn.n_experts + 1);
+  s.expert_starts.resize(config.ffn.n_experts + 1);
+  s.expert_cursors.resize(config.ffn.n_experts + 1);
+  s.experts_in_use.reserve(config.ffn.n_experts);
   s.expert_calls.reserve(config.ffn.n_experts);
   return s;
 }

@@ -39,7 +39,8 @@ struct Scratch {
   TensorView<float> expert_hidden_SF, expert_scratch_SF, expert_out_SD;
   std::vector<int32_t> expert_ids, sorted_rows, sorted_slots;  // [T * used]
   std::vector<float> expert_weights;                           // [T * used]
-  std::vector<int32_t> expert_counts;                          // [experts + 1]
+  std::vector<int32_t> expert_starts, expert_cursors;          // [experts + 1]
+  std::vector<int32_t> experts_in_use;
   std::vector<ExpertCall> expert_calls;
 
   // n-gram injection.

@@ -1,0 +1,42 @@
+/// Where a mixture's experts live, and what that costs. No choice here changes a bit of the logits.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace forebay {
+
+enum class ExpertPlacement {
+  kMapped,    // in the mapped file: the system decides what is in memory
+  kResident,  // read into memory as they are used, and kept
+  kStreamed,  // under a byte budget, read from the file when missed
+};
+
+/// Which expert leaves when room is needed.
+enum class EvictionPolicy {
+  kDecay,  // the one of least use, where a use counts half after some thousand
+           // requests
+  kLru,    // the one used longest ago
+  kLfu,    // the one used least often
+};
+
+// "mmap", "resident", "stream"; "decay", "lru", "lfu".
+std::string_view name_of(ExpertPlacement placement);
+std::string_view name_of(EvictionPolicy policy);
+std::optional<ExpertPlacement> expert_placement_from_name(std::string_view name);
+std::optional<EvictionPolicy> eviction_policy_from_name(std::string_view name);
+
+struct ExpertCacheStats {
+  uint64_t n_hits = 0;
+  uint64_t n_misses = 0;
+  uint64_t n_evictions = 0;
+  uint64_t bytes_read = 0;  // of experts, page rounding not counted
+  double wait_seconds = 0;  // the engine had nothing to compute
+  uint64_t resident_bytes = 0;
+  uint64_t peak_bytes = 0;
+  uint64_t budget_bytes = 0;
+  bool direct_io = false;  // reads go past the page cache
+};
+
+}  // namespace forebay

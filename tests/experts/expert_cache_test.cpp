@@ -1,0 +1,250 @@
+// The cache under hostile routing: never over budget, always the file's bytes, errors that leave it usable.
+#include "experts/expert_cache.h"
+
+#include <cstring>
+#include <numeric>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "core/faulty_storage.h"
+#include "experts/mapped_experts.h"
+#include "support/temp_dir.h"
+
+namespace forebay {
+namespace {
+
+constexpr int kBlocks = 3;
+constexpr int kExperts = 16;
+
+/// Planes of F32 rows whose values say which expert and plane they are of; blocks differ in size.
+struct TestFile {
+  TestFile() : path(folder / "experts.bin") {
+    std::vector<float> values;
+    values.resize(7);  // nothing is aligned
+    for (int b = 0; b < kBlocks; ++b) {
+      ExpertPlanes& block = blocks.emplace_back();
+      int p = 0;
+      for (ExpertMatrices* plane : {&block.gate, &block.up, &block.down}) {
+        plane->file = path;
+        plane->file_offset = values.size() * sizeof(float);
+        plane->first.n_rows = 10 + b;
+        plane->first.n_cols = 200 + 100 * b + p;
+        plane->first.row_stride_bytes = plane->first.n_cols * static_cast<int64_t>(sizeof(float));
+        plane->expert_stride = plane->first.n_rows * plane->first.row_stride_bytes;
+        plane->n_experts = kExperts;
+        for (int e = 0; e < kExperts; ++e)
+          values.insert(values.end(), plane->first.n_rows * plane->first.n_cols, value(b, e, p));
+        ++p;
+      }
+    }
+    const auto file = storage->create(path).value();
+    EXPECT_TRUE(file->append(std::as_bytes(std::span(values))).has_value());
+    EXPECT_TRUE(file->close().has_value());
+  }
+
+  static float value(int block, int expert, int plane) {
+    return static_cast<float>(block * 1000 + expert * 10 + plane);
+  }
+
+  ExpertStore open(Storage& through) { return ExpertStore::open(through, blocks).value(); }
+
+  testing::TempDir folder;
+  std::unique_ptr<Storage> storage = make_posix_storage();
+  Path path;
+  std::vector<ExpertPlanes> blocks;
+};
+
+bool holds(const MatrixView& m, float value) {
+  std::vector<float> row(m.n_cols);
+  for (int64_t r = 0; r < m.n_rows; ++r) {
+    std::memcpy(row.data(), m.row(r), row.size() * sizeof(float));
+    if (!std::all_of(row.begin(), row.end(), [&](float v) { return v == value; })) return false;
+  }
+  return true;
+}
+
+/// Requests the experts and checks every byte of what comes. Returns the error's message, empty if none.
+std::string visit(ExpertSource& source, int block, const std::vector<int32_t>& experts) {
+  Result<ExpertLease> lease = source.request(block, experts);
+  if (!lease) return lease.error().message;
+  size_t n = 0;
+  while (true) {
+    const Result<std::vector<ResidentExpert>> ready = lease->take_ready();
+    if (!ready) return ready.error().message;
+    if (ready->empty()) break;
+    for (const ResidentExpert& e : *ready) {
+      EXPECT_TRUE(holds(e.gate, TestFile::value(block, e.index, 0)));
+      EXPECT_TRUE(holds(e.up, TestFile::value(block, e.index, 1)));
+      EXPECT_TRUE(holds(e.down, TestFile::value(block, e.index, 2)));
+      ++n;
+    }
+  }
+  EXPECT_EQ(n, experts.size());
+  return {};
+}
+
+std::vector<int32_t> random_set(std::mt19937_64& random, int n) {
+  std::vector<int32_t> all(kExperts);
+  std::iota(all.begin(), all.end(), 0);
+  std::shuffle(all.begin(), all.end(), random);
+  all.resize(n);
+  return all;
+}
+
+class Policies : public ::testing::TestWithParam<EvictionPolicy> {};
+
+TEST_P(Policies, HostileRoutingNeverExceedsTheBudget) {
+  TestFile file;
+  ExpertStore store = file.open(*file.storage);
+  uint64_t largest = 0;
+  for (int b = 0; b < kBlocks; ++b) largest = std::max(largest, store.slot_bytes(b));
+  std::mt19937_64 random(5);
+  for (uint64_t n_slots : {4u, 5u, 9u, 48u}) {
+    MemoryBudget memory;
+    ExpertCacheOptions options;
+    options.budget_bytes = n_slots * largest;
+    options.policy = GetParam();
+    const auto cache = ExpertCache::create(file.open(*file.storage), 4, options, memory).value();
+    for (int step = 0; step < 200; ++step) {
+      const int block = step % kBlocks;
+      ASSERT_EQ(visit(*cache, block, random_set(random, 4)), "");
+      ASSERT_LE(memory.peak_bytes(), options.budget_bytes);
+    }
+    const ExpertCacheStats stats = cache->stats();
+    EXPECT_EQ(stats.n_hits + stats.n_misses, 800u);
+    EXPECT_LE(stats.peak_bytes, options.budget_bytes);
+    EXPECT_EQ(stats.resident_bytes, memory.used_bytes());
+    if (n_slots == 48) {
+      EXPECT_EQ(stats.n_misses, 48u) << "everything fits: each expert is read once";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Policies,
+                         ::testing::Values(EvictionPolicy::kDecay, EvictionPolicy::kLru,
+                                           EvictionPolicy::kLfu),
+                         [](const auto& i) { return std::string(name_of(i.param)); });
+
+TEST(ExpertCache, LruKeepsTheRecentAndDecayTheOftenUsed) {
+  TestFile file;
+  for (EvictionPolicy policy : {EvictionPolicy::kLru, EvictionPolicy::kDecay}) {
+    MemoryBudget memory;
+    ExpertCacheOptions options;
+    options.policy = policy;
+    ExpertStore store = file.open(*file.storage);
+    options.budget_bytes = 3 * store.slot_bytes(0);
+    const auto cache = ExpertCache::create(std::move(store), 1, options, memory).value();
+    for (int i = 0; i < 5; ++i) ASSERT_EQ(visit(*cache, 0, {7}), "");
+    for (int32_t e : {1, 2, 3}) ASSERT_EQ(visit(*cache, 0, {e}), "");
+    const uint64_t hits = cache->stats().n_hits;
+    ASSERT_EQ(visit(*cache, 0, {7}), "");
+    EXPECT_EQ(cache->stats().n_hits - hits, policy == EvictionPolicy::kDecay ? 1u : 0u);
+  }
+}
+
+TEST(ExpertCache, BudgetsBelowOneTokenAreRefusedWithTheNumber) {
+  TestFile file;
+  MemoryBudget memory;
+  ExpertStore store = file.open(*file.storage);
+  const uint64_t least = 4 * store.slot_bytes(2);
+  ExpertCacheOptions options;
+  options.budget_bytes = least - 1;
+  const auto cache = ExpertCache::create(std::move(store), 4, options, memory);
+  ASSERT_FALSE(cache.has_value());
+  EXPECT_EQ(cache.error().message, "expert budget: " + std::to_string(least - 1) +
+                                       " bytes, one token needs 4 experts at once: at least " +
+                                       std::to_string(least) + " bytes");
+}
+
+TEST(ExpertCache, ResizingGivesBytesBackAtOnce) {
+  TestFile file;
+  MemoryBudget memory;
+  ExpertStore store = file.open(*file.storage);
+  const uint64_t slot = store.slot_bytes(2);
+  ExpertCacheOptions options;
+  options.budget_bytes = 100 * slot;
+  const auto cache = ExpertCache::create(std::move(store), 4, options, memory).value();
+  std::mt19937_64 random(6);
+  for (int i = 0; i < 30; ++i) ASSERT_EQ(visit(*cache, i % kBlocks, random_set(random, 8)), "");
+  ASSERT_GT(memory.used_bytes(), 8 * slot);
+  ASSERT_TRUE(cache->resize(6 * slot).has_value());
+  EXPECT_LE(memory.used_bytes(), 6 * slot);
+  for (int i = 0; i < 30; ++i) {
+    ASSERT_EQ(visit(*cache, i % kBlocks, random_set(random, 4)), "");
+    ASSERT_LE(memory.used_bytes(), 6 * slot);
+  }
+  EXPECT_FALSE(cache->resize(slot).has_value());
+}
+
+TEST(ExpertCache, AFailedReadIsAnErrorOfItsRequestAndNothingElse) {
+  TestFile file;
+  for (int fail_at = 1;; ++fail_at) {
+    FaultyStorage faulty(*file.storage, {StorageOp::kRead, fail_at});
+    MemoryBudget memory;
+    ExpertCacheOptions options;
+    ExpertStore store = file.open(faulty);
+    options.budget_bytes = 6 * store.slot_bytes(2);
+    options.n_readers = 2;
+    const auto cache = ExpertCache::create(std::move(store), 4, options, memory).value();
+    int n_errors = 0;
+    std::mt19937_64 random(7);
+    for (int i = 0; i < 12; ++i) n_errors += !visit(*cache, i % kBlocks, random_set(random, 4)).empty();
+    if (faulty.n_faults() == 0) break;
+    EXPECT_EQ(n_errors, 1) << "fault " << fail_at;
+    ASSERT_LE(memory.peak_bytes(), options.budget_bytes);
+    if (fail_at > 40) fail_at += 20;  // the later ones are alike
+  }
+}
+
+TEST(ExpertCache, AFileThatShrinksIsNamedWithOffsetAndSizes) {
+  TestFile file;
+  MemoryBudget memory;
+  ExpertStore store = file.open(*file.storage);
+  ExpertCacheOptions options;
+  options.budget_bytes = 8 * store.slot_bytes(2);
+  const auto cache = ExpertCache::create(std::move(store), 4, options, memory).value();
+  std::filesystem::resize_file(file.path, 10'000);
+  const std::string message = visit(*cache, 2, {5});
+  EXPECT_NE(message.find("expert 5 of block 2: "), std::string::npos) << message;
+  EXPECT_NE(message.find("short read at offset"), std::string::npos) << message;
+}
+
+TEST(ExpertCache, DroppingALeaseWhileReadsRunIsSafe) {
+  TestFile file;
+  MemoryBudget memory;
+  ExpertStore store = file.open(*file.storage);
+  ExpertCacheOptions options;
+  options.budget_bytes = 4 * store.slot_bytes(2);
+  const auto cache = ExpertCache::create(std::move(store), 4, options, memory).value();
+  std::mt19937_64 random(8);
+  for (int i = 0; i < 300; ++i) {
+    const std::vector<int32_t> set = random_set(random, 4);
+    const Result<ExpertLease> dropped = cache->request(i % kBlocks, set);
+    ASSERT_TRUE(dropped.has_value()) << dropped.error().message;
+  }
+  EXPECT_EQ(visit(*cache, 1, {1, 2, 3, 4}), "");
+}
+
+TEST(MappedExperts, GiveViewsAtOnce) {
+  std::vector<float> data(3 * kExperts * 8);
+  std::iota(data.begin(), data.end(), 0.0f);
+  const auto plane = [&](int p) {
+    ExpertMatrices m;
+    m.first = {reinterpret_cast<const std::byte*>(data.data() + p * kExperts * 8), DType::kF32, 2, 4, 16};
+    m.expert_stride = 32;
+    m.n_experts = kExperts;
+    return m;
+  };
+  MappedExperts experts({{plane(0), plane(1), plane(2)}});
+  EXPECT_EQ(experts.max_experts(0), kExperts);
+  ExpertLease lease = experts.request(0, std::vector<int32_t>{3, 9}).value();
+  const std::vector<ResidentExpert> ready = lease.take_ready().value();
+  ASSERT_EQ(ready.size(), 2u);
+  EXPECT_EQ(*reinterpret_cast<const float*>(ready[1].down.data),
+            static_cast<float>(2 * kExperts * 8 + 9 * 8));
+  EXPECT_TRUE(lease.take_ready().value().empty());
+}
+
+}  // namespace
+}  // namespace forebay
