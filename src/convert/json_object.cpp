@@ -34,7 +34,8 @@ Result<JsonObject> JsonObject::parse(std::string where, std::string_view text) {
 }
 
 Result<JsonObject> JsonObject::read(Storage& storage, const Path& path) {
-  return parse(path.string(), TRY(read_text(storage, path, kLargestFile)));
+  const std::string text = TRY(read_text(storage, path, kLargestFile));
+  return parse(path.string(), text);
 }
 
 Result<std::optional<JsonObject>> JsonObject::read_if_exists(Storage& storage, const Path& path) {

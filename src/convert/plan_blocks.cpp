@@ -24,12 +24,14 @@ std::function<uint64_t(uint64_t)> slice_of_groups(uint64_t group, uint64_t first
 
 Result<void> TensorPlan::matrix(std::string name, std::string_view from, uint64_t in, uint64_t out,
                                 TensorRole role) {
-  add(std::move(name), {in, out}, role, RowSource(TRY(checkpoint_.take(from, {out, in}))));
+  const WeightRows rows = TRY(checkpoint_.take(from, {out, in}));
+  add(std::move(name), {in, out}, role, RowSource(rows));
   return {};
 }
 
 Result<void> TensorPlan::vector(std::string name, std::string_view from, uint64_t n) {
-  add(std::move(name), {n}, TensorRole::kStructure, RowSource(TRY(checkpoint_.take(from, {n}))));
+  const WeightRows rows = TRY(checkpoint_.take(from, {n}));
+  add(std::move(name), {n}, TensorRole::kStructure, RowSource(rows));
   return {};
 }
 

@@ -123,7 +123,8 @@ Result<void> add_chat_template(Storage& storage, const Path& directory, const Si
                                GgufMetadata& metadata, std::vector<std::string>& notes) {
   const Path path = directory / "chat_template.jinja";
   if (storage.exists(path)) {
-    metadata.set("tokenizer.chat_template", GgufValue::string(TRY(read_text(storage, path))));
+    std::string text = TRY(read_text(storage, path));
+    metadata.set("tokenizer.chat_template", GgufValue::string(std::move(text)));
     return {};
   }
   const Json* value = files.tokenizer_config ? files.tokenizer_config->find("chat_template") : nullptr;
@@ -154,11 +155,14 @@ Result<void> add_sampling(const std::optional<JsonObject>& generation, GgufMetad
   if (!generation || !TRY(generation->boolean_or("do_sample", true))) return {};
   for (const auto& [json_key, key] :
        {std::pair("temperature", "general.sampling.temp"), std::pair("top_p", "general.sampling.top_p")})
-    if (generation->has(json_key))
-      metadata.set(key, GgufValue::f32(static_cast<float>(TRY(generation->number_or(json_key, 0)))));
-  if (generation->has("top_k"))
-    metadata.set("general.sampling.top_k",
-                 GgufValue::i32(static_cast<int32_t>(TRY(generation->integer("top_k", 0, INT32_MAX)))));
+    if (generation->has(json_key)) {
+      const double value = TRY(generation->number_or(json_key, 0));
+      metadata.set(key, GgufValue::f32(static_cast<float>(value)));
+    }
+  if (generation->has("top_k")) {
+    const uint64_t top_k = TRY(generation->integer("top_k", 0, INT32_MAX));
+    metadata.set("general.sampling.top_k", GgufValue::i32(static_cast<int32_t>(top_k)));
+  }
   return {};
 }
 
@@ -166,8 +170,9 @@ Result<void> add_sampling(const std::optional<JsonObject>& generation, GgufMetad
 
 Result<void> add_text_metadata(Storage& storage, const Path& directory, const CheckpointConfig& config,
                                GgufMetadata& metadata, std::vector<std::string>& notes) {
-  const SideFiles files{TRY(JsonObject::read_if_exists(storage, directory / "generation_config.json")),
-                        TRY(JsonObject::read_if_exists(storage, directory / "tokenizer_config.json"))};
+  SideFiles files;
+  files.generation = TRY(JsonObject::read_if_exists(storage, directory / "generation_config.json"));
+  files.tokenizer_config = TRY(JsonObject::read_if_exists(storage, directory / "tokenizer_config.json"));
   TRY(add_sampling(files.generation, metadata));
 
   const Path path = directory / "tokenizer.json";

@@ -88,7 +88,8 @@ Result<TypePlan> parse_type_plan(std::string_view text) {
       const std::string_view pattern = trimmed(item.substr(0, equals));
       if (pattern.empty())
         return Error{Code::kInvalidArgument, fmt::format("'{}' has no pattern, wanted pattern=type", item)};
-      plan.entries.push_back({std::string(pattern), TRY(parse_type(trimmed(item.substr(equals + 1))))});
+      const DType type = TRY(parse_type(trimmed(item.substr(equals + 1))));
+      plan.entries.push_back({std::string(pattern), type});
     }
   }
   if (!has_default && plan.entries.empty())

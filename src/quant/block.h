@@ -9,8 +9,8 @@
 #include <cstring>
 #include <span>
 
-#include "tensor/half.h"
 #include "quant/quant.h"
+#include "tensor/half.h"
 
 namespace forebay {
 

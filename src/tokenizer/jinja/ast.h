@@ -310,7 +310,8 @@ struct JumpStatement : Statement {  // kBreak, kContinue
 };
 
 struct Template {
-  // The strings of constants, which are destroyed after what refers to them. Without a Heap: shared by renders.
+  // The strings of constants, which are destroyed after what refers to them. Without a Heap: shared by
+  // renders.
   std::vector<std::unique_ptr<String>> strings;
   Block body;
   int n_slots = 0;
