@@ -50,8 +50,13 @@ class Lexer {
   explicit Lexer(std::string_view source) : source_(source) {}
 
   std::vector<Token> run() {
-    while (at_ < source_.size()) lex_text();
-    push(TokenType::kEnd);
+    try {
+      while (at_ < source_.size()) lex_text();
+      push(TokenType::kEnd);
+    } catch (Failure& failure) {
+      // For the parser to come across: it may find something wrong before it.
+      push(TokenType::kInvalid).text = std::move(failure.reason);
+    }
     return std::move(tokens_);
   }
 
@@ -156,9 +161,14 @@ class Lexer {
     at_line_start_ = source_[end - 1] == '\n';
   }
 
+  /// A tag opened by the last characters of a template is nothing, as in Jinja.
+  void fail_unless_at_end(std::string_view reason) const {
+    if (at_ < source_.size()) fail("{}", reason);
+  }
+
   void skip_comment() {
     const size_t close = source_.find("#}", at_);
-    if (close == std::string_view::npos) fail_at(line_, "missing end of comment tag");
+    if (close == std::string_view::npos) return fail_unless_at_end("missing end of comment tag");
     const char before = close > at_ ? source_[close - 1] : '\0';
     finish_tag(before == '-' || before == '+' ? before : '\0', close + 2, true);
   }
@@ -178,7 +188,7 @@ class Lexer {
       push_text(trimmed_before_tag(source_.substr(at_, open - at_), open_sign, false), open);
       return finish_tag(close_sign, at + 2, true);
     }
-    fail_at(line_, "missing end of raw directive");
+    fail_unless_at_end("missing end of raw directive");
   }
 
   // ---- inside tags ----
@@ -212,7 +222,7 @@ class Lexer {
       push(symbol.type);
       return advance_to(at_ + symbol.text.size());
     }
-    fail_at(line_, "unexpected character '{}'", source_.substr(at_, c.end - at_));
+    fail("unexpected character '{}'", source_.substr(at_, c.end - at_));
   }
 
   void balance(std::string_view symbol) {
@@ -221,8 +231,8 @@ class Lexer {
     if (c == '[') brackets_ += ']';
     if (c == '{') brackets_ += '}';
     if (c != ')' && c != ']' && c != '}') return;
-    if (brackets_.empty()) fail_at(line_, "unexpected '{}'", c);
-    if (brackets_.back() != c) fail_at(line_, "unexpected '{}', expected '{}'", c, brackets_.back());
+    if (brackets_.empty()) fail("unexpected '{}'", c);
+    if (brackets_.back() != c) fail("unexpected '{}', expected '{}'", c, brackets_.back());
     brackets_.pop_back();
   }
 
@@ -248,7 +258,7 @@ class Lexer {
     }
     const size_t n = integer_literal_size(rest);
     const std::optional<Int> value = integer_literal(rest.substr(0, n));
-    if (!value) fail_at(line_, "integer {} is beyond 128 bits", rest.substr(0, n));
+    if (!value) fail("integer {} is beyond 128 bits", rest.substr(0, n));
     push(TokenType::kInteger).integer = *value;
     advance_to(at_ + n);
   }
@@ -256,15 +266,9 @@ class Lexer {
   void lex_string(char quote) {
     size_t end = at_ + 1;
     while (end < source_.size() && source_[end] != quote) end += source_[end] == '\\' ? 2 : 1;
-    if (end >= source_.size()) fail_at(line_, "unexpected character '{}', which opens no string", quote);
-    const int line = line_;
-    Token& token = push(TokenType::kString);
-    try {
-      token.text = unescaped(source_.substr(at_ + 1, end - at_ - 1));
-    } catch (Failure& failure) {
-      failure.line = line;
-      throw;
-    }
+    if (end >= source_.size()) fail("unexpected character '{}', which opens no string", quote);
+    std::string text = unescaped(source_.substr(at_ + 1, end - at_ - 1));
+    push(TokenType::kString).text = std::move(text);
     advance_to(end + 1);
   }
 

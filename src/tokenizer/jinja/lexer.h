@@ -9,7 +9,7 @@
 
 namespace forebay::jinja {
 
-/// The last token is kEnd. Fails with the line of what cannot be read.
+/// The last token is kEnd, or kInvalid where the rest cannot be read.
 std::vector<Token> tokenize(std::string_view source);
 
 }  // namespace forebay::jinja

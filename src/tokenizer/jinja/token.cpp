@@ -82,6 +82,8 @@ std::string_view describe(TokenType type) {
       return "';'";
     case TokenType::kEnd:
       return "the end of the template";
+    case TokenType::kInvalid:
+      return "what cannot be read";
   }
   return "?";
 }

@@ -45,7 +45,8 @@ enum class TokenType : uint8_t {
   kPipe,
   kComma,
   kSemicolon,
-  kEnd,  // of the template
+  kEnd,      // of the template
+  kInvalid,  // what cannot be read: the reason is its text
 };
 
 struct Token {

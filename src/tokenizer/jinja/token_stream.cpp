@@ -9,7 +9,12 @@ namespace forebay::jinja {
 const Token& TokenStream::take() {
   const Token& token = tokens_[at_];
   if (at_ + 1 < tokens_.size()) ++at_;
+  check_current();
   return token;
+}
+
+void TokenStream::check_current() const {
+  if (at(TokenType::kInvalid)) fail_at(line(), "{}", current().text);
 }
 
 bool TokenStream::skip(TokenType type) {

@@ -11,7 +11,7 @@ namespace forebay::jinja {
 
 class TokenStream {
  public:
-  explicit TokenStream(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
+  explicit TokenStream(std::vector<Token> tokens) : tokens_(std::move(tokens)) { check_current(); }
 
   const Token& current() const { return tokens_[at_]; }
   const Token& next() const { return tokens_[std::min(at_ + 1, tokens_.size() - 1)]; }
@@ -20,7 +20,7 @@ class TokenStream {
   bool at(TokenType type) const { return current().type == type; }
   bool at_name(std::string_view name) const { return current().is_name(name); }
 
-  /// The current token, stepped over.
+  /// The current token, stepped over. Fails when what follows cannot be read.
   const Token& take();
   bool skip(TokenType type);
   bool skip_name(std::string_view name);
@@ -31,6 +31,8 @@ class TokenStream {
   [[noreturn]] void fail_expected(std::string_view wanted) const;
 
  private:
+  void check_current() const;
+
   std::vector<Token> tokens_;
   size_t at_ = 0;
 };
