@@ -129,8 +129,9 @@ Result<std::vector<int32_t>> Engine::tokenize(std::string_view text, bool parse_
   if (!impl_->tokenizer)
     return Error{Code::kUnsupported, fmt::format("{}: {}", impl_->options.model, impl_->no_tokenizer)};
   std::vector<int32_t> ids = impl_->tokenizer->encode(text, {.parse_special = parse_special});
-  if (impl_->tokenizer->add_bos() && impl_->tokenizer->bos())
-    ids.insert(ids.begin(), *impl_->tokenizer->bos());
+  // A rendered template may have written it already.
+  const std::optional<TokenId> bos = impl_->tokenizer->bos();
+  if (impl_->tokenizer->add_bos() && bos && (ids.empty() || ids[0] != *bos)) ids.insert(ids.begin(), *bos);
   return ids;
 }
 
