@@ -19,6 +19,7 @@ target_include_directories(forebay_flags INTERFACE ${PROJECT_SOURCE_DIR}/include
 # the same source gives the same bits in every translation unit.
 target_compile_options(forebay_flags INTERFACE -Wall -Wextra -Werror -ffp-contract=off
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)  # GCC 12 sees overlaps in std::string's + that are not there
+string(REPLACE -O3 -O2 CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")  # kernels ask for more by name
 if(FOREBAY_SANITIZE)
   target_compile_options(forebay_flags INTERFACE -fsanitize=${FOREBAY_SANITIZE} -fno-sanitize-recover=all -O1 -g1)
   target_link_options(forebay_flags INTERFACE -fsanitize=${FOREBAY_SANITIZE})
@@ -28,20 +29,43 @@ if(FOREBAY_FUZZ)
   target_link_options(forebay_flags INTERFACE -fsanitize=address,undefined)
 endif()
 
+# Most of a build is reading the same few headers again: they are read once for the libraries and once for the
+# test programs. Every file still includes what it uses.
+set(forebay_common_headers <algorithm> <cstdint> <functional> <map> <memory> <optional> <span> <string>
+  <string_view> <variant> <vector> <fmt/format.h>)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/empty.cpp CONTENT "")
+add_library(forebay_headers STATIC ${PROJECT_BINARY_DIR}/empty.cpp)
+target_link_libraries(forebay_headers PRIVATE forebay_flags fmt::fmt Threads::Threads)
+target_precompile_headers(forebay_headers PRIVATE ${forebay_common_headers})
+
 # forebay_library(core SOURCES a.cpp b.cpp [AVX2 c_avx2.cpp] [LINK forebay_x fmt::fmt])
 function(forebay_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;AVX2;LINK" ${ARGN})
   add_library(forebay_${name} STATIC ${arg_SOURCES} ${arg_AVX2})
   target_link_libraries(forebay_${name} PUBLIC forebay_flags ${arg_LINK})
+  target_precompile_headers(forebay_${name} REUSE_FROM forebay_headers)
   # Built with its own flags, chosen at run time by the dispatching file beside it.
-  set_source_files_properties(${arg_AVX2} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-mf16c")
+  set_source_files_properties(${arg_AVX2} PROPERTIES
+    COMPILE_OPTIONS "-O3;-mavx2;-mfma;-mf16c" SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
+
+if(FOREBAY_TESTS)
+  find_package(GTest REQUIRED)
+  add_library(forebay_test_headers STATIC ${PROJECT_BINARY_DIR}/empty.cpp)
+  target_compile_options(forebay_test_headers PUBLIC -O1  # a test runs once for each time it is compiled
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>)  # GCC 12 at -O1, about std::string
+  target_link_libraries(forebay_test_headers PUBLIC forebay_flags GTest::gtest fmt::fmt nlohmann_json::nlohmann_json
+    Threads::Threads)
+  target_precompile_headers(forebay_test_headers PRIVATE ${forebay_common_headers} <gtest/gtest.h>
+    <nlohmann/json.hpp>)
+endif()
 
 # forebay_test(core SOURCES a_test.cpp [LINK forebay_core] [LABELS slow])
 function(forebay_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name}_tests ${arg_SOURCES})
-  target_link_libraries(${name}_tests PRIVATE ${arg_LINK} GTest::gtest_main)
+  target_link_libraries(${name}_tests PRIVATE ${arg_LINK} forebay_test_headers GTest::gtest_main)
+  target_precompile_headers(${name}_tests REUSE_FROM forebay_test_headers)
   target_compile_definitions(${name}_tests PRIVATE
     FOREBAY_TEST_DATA="${PROJECT_SOURCE_DIR}/tests" FOREBAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND ${name}_tests)
