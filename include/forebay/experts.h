@@ -15,13 +15,15 @@ enum class ExpertPlacement {
 
 /// Which expert leaves when room is needed.
 enum class EvictionPolicy {
-  kDecay,  // the one of least use, where a use counts half after some thousand
-           // requests
-  kLru,    // the one used longest ago
-  kLfu,    // the one used least often
+  kDecay,     // the one of least use, where a use counts half after some thousand requests
+  kLru,       // the one used longest ago
+  kLfu,       // the one used least often
+  kEma,       // the one to which the router gave least probability of late, chosen or not
+  kNearPick,  // as kDecay, where having almost been chosen counts an eighth of a use
+  kInverse,   // the one that ranked worst with the router of late: 1 / rank, averaged as in kEma
 };
 
-// "mmap", "resident", "stream"; "decay", "lru", "lfu".
+// "mmap", "resident", "stream"; "decay", "lru", "lfu", "ema", "near-pick", "inverse".
 std::string_view name_of(ExpertPlacement placement);
 std::string_view name_of(EvictionPolicy policy);
 std::optional<ExpertPlacement> expert_placement_from_name(std::string_view name);

@@ -13,8 +13,12 @@ struct Named {
 constexpr Named<ExpertPlacement> kPlacements[] = {{ExpertPlacement::kMapped, "mmap"},
                                                   {ExpertPlacement::kResident, "resident"},
                                                   {ExpertPlacement::kStreamed, "stream"}};
-constexpr Named<EvictionPolicy> kPolicies[] = {
-    {EvictionPolicy::kDecay, "decay"}, {EvictionPolicy::kLru, "lru"}, {EvictionPolicy::kLfu, "lfu"}};
+constexpr Named<EvictionPolicy> kPolicies[] = {{EvictionPolicy::kDecay, "decay"},
+                                               {EvictionPolicy::kLru, "lru"},
+                                               {EvictionPolicy::kLfu, "lfu"},
+                                               {EvictionPolicy::kEma, "ema"},
+                                               {EvictionPolicy::kNearPick, "near-pick"},
+                                               {EvictionPolicy::kInverse, "inverse"}};
 
 template <typename T, size_t N>
 std::string_view name_in(const Named<T> (&table)[N], T value) {

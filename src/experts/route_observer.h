@@ -13,8 +13,8 @@ struct RouteEvent {
   int32_t block = 0;
   int32_t token = -1;  // its id
   RoutePhase phase = RoutePhase::kDecode;
-  std::span<const float> logits_E;  // as the router gave them
-  std::span<const int32_t> chosen;  // largest weight first
+  std::span<const float> logits_E = {};  // as the router gave them
+  std::span<const int32_t> chosen = {};  // largest weight first
 };
 
 /// Confined to the thread that runs the forward pass.
