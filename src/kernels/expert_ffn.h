@@ -18,8 +18,11 @@ struct ExpertCall {
 
 /// y[slot] = down( silu(gate x[row]) * (up x[row]) ) for every (row, slot) of every call.
 ///
-/// hidden_SF, scratch_SF  one row per slot, overwritten. Slots are distinct over all calls. Bits of a slot
-/// depend on its expert and row alone.
+/// hidden_SF, scratch_SF  one row per slot, overwritten; F is the widest call's (a shared expert may be
+/// narrower or wider than the routed ones, and a dense feed-forward is one call). Slots are distinct over all
+/// calls. Bits of a slot depend on its expert and row alone, and are those of matmul, silu_mul, matmul. Two
+/// dispatches, whatever the number of calls; with rounded activations a row is rounded once for all experts,
+/// a slot's hidden row where it is made.
 void expert_ffn(KernelContext& ctx, std::span<const ExpertCall> calls, TensorView<const float> x_TD,
                 TensorView<float> hidden_SF, TensorView<float> scratch_SF, TensorView<float> y_SD);
 

@@ -13,4 +13,10 @@ Isa best_isa() {
   return has_avx2 && has_f16c ? Isa::kAvx2 : Isa::kReference;
 }
 
+bool has_vnni() {
+  return best_isa() == Isa::kAvx2 && __builtin_cpu_supports("avx512f") &&
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+}
+
 }  // namespace forebay

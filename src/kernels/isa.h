@@ -11,4 +11,8 @@ enum class Isa {
 /// The best set that this processor and operating system offer.
 Isa best_isa();
 
+/// AVX-512 (F, BW, DQ, VL) with VNNI, on top of kAvx2: integer dot products in wider registers, the same
+/// bits.
+bool has_vnni();
+
 }  // namespace forebay

@@ -1,0 +1,313 @@
+// Matrix-vector products and panel unpacking over the formats of int8_blocks_avx2.h, eight weight rows at a
+// time. Built once with AVX2 and once with AVX-512 VNNI, like that file.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "kernels/int8_blocks_avx2.h"
+#include "kernels/int8_dot.h"
+
+namespace forebay {
+namespace {
+
+constexpr int kRowsAtOnce = 8;
+
+template <typename F>
+inline constexpr bool kIsSigned = std::same_as<decltype(F::template codes<0>(nullptr)), Signed>;
+template <typename F>
+inline constexpr int kRuns = F::kWeights / 32;
+template <typename F>
+inline constexpr int kUnits = kRuns<F>*(F::kHalves ? 2 : 1);
+/// The power of two in F::kOffset; -1 for 0.
+template <typename F>
+constexpr int offset_bits() {
+  if constexpr (kIsSigned<F>)
+    return -1;
+  else
+    return F::kOffset == 0 ? -1 : __builtin_ctz(F::kOffset);
+}
+
+/// Eight sums of four products of unsigned and signed bytes. Without VNNI u is at most 128: pairs stay in 16
+/// bits.
+__m256i dot(__m256i u, __m256i s) {
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+  return _mm256_dpbusd_epi32(_mm256_setzero_si256(), u, s);
+#else
+  return _mm256_madd_epi16(_mm256_maddubs_epi16(u, s), _mm256_set1_epi16(1));
+#endif
+}
+__m256i dot(const Signed& w, __m256i s) {
+  return dot(w.magnitude, _mm256_sign_epi8(s, w.sign));
+}
+
+/// Sums over the lower and the upper four lanes of eight vectors, a lane for each vector.
+struct HalfSums {
+  __m256i low, high;
+};
+HalfSums half_sums(const __m256i* s) {
+  const __m256i a = _mm256_hadd_epi32(_mm256_hadd_epi32(s[0], s[1]), _mm256_hadd_epi32(s[2], s[3]));
+  const __m256i b = _mm256_hadd_epi32(_mm256_hadd_epi32(s[4], s[5]), _mm256_hadd_epi32(s[6], s[7]));
+  return {_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31)};
+}
+
+/// acc + S * (scale * x scale), S still kOffset times the sum of q too large.
+template <int kOffsetBits>
+__m256 accumulate(__m256i sums, const int32_t* q_sum, const float* scale, __m256 x_scale, __m256 acc) {
+  if constexpr (kOffsetBits >= 0)
+    sums = _mm256_sub_epi32(sums, _mm256_slli_epi32(lanes(*q_sum), kOffsetBits));
+  return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums), _mm256_mul_ps(_mm256_load_ps(scale), x_scale), acc);
+}
+
+/// Scales and minima of one block of eight rows.
+template <typename F>
+struct BlockScales {
+  alignas(32) float scale[kUnits<F> * 8];
+  alignas(32) float minimum[F::kMinima ? kUnits<F> * 8 : 8];
+};
+
+template <typename F, int kRun>
+__m256 add_run(const uint8_t* const* rows, int64_t at, const BlockScales<F>& s, const Int8Row& x,
+               int64_t block, __m256 acc) {
+  constexpr int kBits = offset_bits<F>();
+  const int64_t j = block * kRuns<F> + kRun;
+  const __m256i q = load_32(x.q + 32 * j);
+  __m256i sums[kRowsAtOnce];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRowsAtOnce; ++r) sums[r] = dot(F::template codes<kRun>(rows[r] + at), q);
+  const HalfSums both = half_sums(sums);
+  const __m256 x_scale = lanes(x.scale[j]);
+  if constexpr (F::kHalves) {
+    const float* scale = s.scale + 16 * kRun;
+    const float* minimum = s.minimum + 16 * kRun;
+    acc = accumulate<kBits>(both.low, x.half_sum + 2 * j, scale, x_scale, acc);
+    if constexpr (F::kMinima)
+      acc = _mm256_fmadd_ps(_mm256_load_ps(minimum), lanes(x.half_value_sum[2 * j]), acc);
+    acc = accumulate<kBits>(both.high, x.half_sum + 2 * j + 1, scale + 8, x_scale, acc);
+    if constexpr (F::kMinima)
+      acc = _mm256_fmadd_ps(_mm256_load_ps(minimum + 8), lanes(x.half_value_sum[2 * j + 1]), acc);
+  } else {
+    acc =
+        accumulate<kBits>(_mm256_add_epi32(both.low, both.high), x.sum + j, s.scale + 8 * kRun, x_scale, acc);
+    if constexpr (F::kMinima)
+      acc = _mm256_fmadd_ps(_mm256_load_ps(s.minimum + 8 * kRun), lanes(x.value_sum[j]), acc);
+  }
+  return acc;
+}
+
+template <typename F>
+__m256 add_block(const uint8_t* const* rows, int64_t at, const Int8Row& x, int64_t block, __m256 acc) {
+  BlockScales<F> s;
+  F::scales(rows, at, s.scale, s.minimum);
+  [&]<int... kRun>(std::integer_sequence<int, kRun...>) {
+    ((acc = add_run<F, kRun>(rows, at, s, x, block, acc)), ...);
+  }
+  (std::make_integer_sequence<int, kRuns<F>>{});
+  return acc;
+}
+
+/// Four bit planes of a block at a time, against activations in the same order; each vector holds a block of
+/// row r and one of row r + 4.
+__m256 add_block(const uint8_t* const* rows, int64_t at, const Int8Row& x, int64_t block, __m256 acc,
+                 __m256i (&planes)[4]) {
+  const __m256i pair = bytes(3);
+  __m256i sums[4];
+#pragma GCC unroll 4
+  for (int r = 0; r < 4; ++r) {
+    const __m256i v = _mm256_inserti128_si256(_mm256_castsi128_si256(load_16(rows[r] + at + 2)),
+                                              load_16(rows[r + 4] + at + 2), 1);
+    const __m256i q0 = _mm256_and_si256(v, pair), q1 = _mm256_and_si256(_mm256_srli_epi16(v, 2), pair);
+    const __m256i q2 = _mm256_and_si256(_mm256_srli_epi16(v, 4), pair),
+                  q3 = _mm256_and_si256(_mm256_srli_epi16(v, 6), pair);
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+    const __m256i a = _mm256_dpbusd_epi32(dot(q0, planes[0]), q1, planes[1]);
+    sums[r] = _mm256_dpbusd_epi32(_mm256_dpbusd_epi32(a, q2, planes[2]), q3, planes[3]);
+#else
+    const __m256i a =
+        _mm256_add_epi16(_mm256_maddubs_epi16(q0, planes[0]), _mm256_maddubs_epi16(q1, planes[1]));
+    const __m256i b =
+        _mm256_add_epi16(_mm256_maddubs_epi16(q2, planes[2]), _mm256_maddubs_epi16(q3, planes[3]));
+    sums[r] = _mm256_madd_epi16(_mm256_add_epi16(a, b), _mm256_set1_epi16(1));
+#endif
+  }
+  // Lanes of a sum: run 0, run 0, run 1, run 1 of row r, then of row r + 4.
+  const __m256 a = _mm256_castsi256_ps(_mm256_hadd_epi32(sums[0], sums[1]));
+  const __m256 b = _mm256_castsi256_ps(_mm256_hadd_epi32(sums[2], sums[3]));
+  const __m256i run[2] = {_mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88)),
+                          _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xdd))};
+  const __m256 d = half_of_rows(rows, at);
+  for (int64_t j = 0; j < 2; ++j) {
+    const __m256i sum = _mm256_sub_epi32(run[j], lanes(x.sum[2 * block + j]));
+    acc = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), _mm256_mul_ps(d, lanes(x.scale[2 * block + j])), acc);
+  }
+  return acc;
+}
+
+/// The first min(n, 8) lanes.
+void store_lanes(float* to, int64_t n, __m256 v) {
+  if (n >= 8) {
+    _mm256_storeu_ps(to, v);
+    return;
+  }
+  const __m256i index = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  _mm256_maskstore_ps(to, _mm256_cmpgt_epi32(lanes(static_cast<int>(n)), index), v);
+}
+
+/// Eight rows from n on; the last one again where the matrix ends.
+struct RowPointers {
+  const uint8_t* row[kRowsAtOnce];
+
+  RowPointers(const MatrixView& w, int64_t n, int64_t n_end) {
+    for (int r = 0; r < kRowsAtOnce; ++r)
+      row[r] = reinterpret_cast<const uint8_t*>(w.row(std::min(n + r, n_end - 1)));
+  }
+};
+
+/// Eight rows are eight streams to the processor's prefetcher, and short ones: the next eight rows are
+/// fetched here, front to back, while these are multiplied. Past the end of a matrix this asks for nothing
+/// that hurts.
+class Prefetcher {
+ public:
+  Prefetcher(const MatrixView& w, int64_t n)
+      : at_(reinterpret_cast<const char*>(w.data) + (n + kRowsAtOnce) * w.row_stride_bytes), done_(at_) {}
+  void advance(int64_t n_bytes) {
+    at_ += n_bytes;
+    for (; done_ < at_; done_ += 64) _mm_prefetch(done_, _MM_HINT_T0);
+  }
+
+ private:
+  const char* at_;
+  const char* done_;
+};
+
+template <typename F>
+void matvec(const MatrixView& w, int64_t n0, int64_t n1, const Int8Row& x, float* y) {
+  const int64_t n_blocks = w.n_cols / F::kWeights;
+  for (int64_t n = n0; n < n1; n += kRowsAtOnce) {
+    const RowPointers rows(w, n, n1);
+    Prefetcher prefetcher(w, n);
+    __m256 acc = _mm256_setzero_ps();
+    for (int64_t block = 0; block < n_blocks; ++block) {
+      prefetcher.advance(kRowsAtOnce * F::kBytes);
+      if constexpr (F::kType == DType::kQ2_0) {
+        __m256i planes[4];
+        for (int t = 0; t < 4; ++t)
+          planes[t] = _mm256_broadcastsi128_si256(load_16(x.planes + 64 * block + 16 * t));
+        acc = add_block(rows.row, block * F::kBytes, x, block, acc, planes);
+      } else {
+        acc = add_block<F>(rows.row, block * F::kBytes, x, block, acc);
+      }
+    }
+    store_lanes(y + n, n1 - n, acc);
+  }
+}
+
+/// The 8 x 8 transposition of dwords, stored `stride` bytes apart.
+void store_transposed(const __m256i* r, uint8_t* to, int64_t stride) {
+  __m256i a[8], b[8];
+  for (int i = 0; i < 8; i += 2) {
+    a[i] = _mm256_unpacklo_epi32(r[i], r[i + 1]);
+    a[i + 1] = _mm256_unpackhi_epi32(r[i], r[i + 1]);
+  }
+  for (int i = 0; i < 8; i += 4) {
+    b[i] = _mm256_unpacklo_epi64(a[i], a[i + 2]);
+    b[i + 1] = _mm256_unpackhi_epi64(a[i], a[i + 2]);
+    b[i + 2] = _mm256_unpacklo_epi64(a[i + 1], a[i + 3]);
+    b[i + 3] = _mm256_unpackhi_epi64(a[i + 1], a[i + 3]);
+  }
+  for (int i = 0; i < 4; ++i) {
+    auto* low = reinterpret_cast<__m256i*>(to + i * stride);
+    auto* high = reinterpret_cast<__m256i*>(to + (i + 4) * stride);
+    _mm256_store_si256(low, _mm256_permute2x128_si256(b[i], b[i + 4], 0x20));
+    _mm256_store_si256(high, _mm256_permute2x128_si256(b[i], b[i + 4], 0x31));
+  }
+}
+
+/// Formats whose codes fit seven bits once 64 is added; Q8_0 and IQ4 keep their sign instead.
+template <typename F>
+constexpr bool kKeepsSign =
+    F::kType == DType::kQ8_0 || F::kType == DType::kIQ4_NL || F::kType == DType::kIQ4_XS;
+
+template <typename F>
+constexpr int8_detail::PanelForm panel_form() {
+  int8_detail::PanelForm form;
+  form.halves = F::kHalves;
+  form.has_minima = F::kMinima;
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+  if (kIsSigned<F>) form.offset_bits = kKeepsSign<F> ? 7 : 6;
+#else
+  if (kIsSigned<F>) {
+    form.is_signed = kKeepsSign<F>;
+    form.offset_bits = kKeepsSign<F> ? -1 : 6;
+  }
+#endif
+  else
+    form.offset_bits = offset_bits<F>();
+  return form;
+}
+
+template <typename F, int kRun>
+__m256i panel_codes(const uint8_t* b) {
+  if constexpr (!kIsSigned<F>) {
+    return F::template codes<kRun>(b);
+  } else {
+    constexpr int8_detail::PanelForm kForm = panel_form<F>();
+    const Signed w = F::template codes<kRun>(b);
+    const __m256i v = _mm256_sign_epi8(w.magnitude, w.sign);
+    return kForm.is_signed ? v : _mm256_add_epi8(v, bytes(1 << (kForm.is_signed ? 0 : kForm.offset_bits)));
+  }
+}
+
+template <typename F>
+void unpack(const MatrixView& w, int64_t n, int64_t n_end, const int8_detail::Panel& panel) {
+  const int64_t n_blocks = w.n_cols / F::kWeights;
+  const int64_t width = panel.width;
+  for (int group = 0; group < panel.width; group += kRowsAtOnce) {
+    const RowPointers rows(w, n + group, n_end);
+    Prefetcher prefetcher(w, n + group + (panel.width - kRowsAtOnce));
+    for (int64_t block = 0; block < n_blocks; ++block) {
+      prefetcher.advance(kRowsAtOnce * F::kBytes);
+      const int64_t at = block * F::kBytes;
+      BlockScales<F> s;
+      F::scales(rows.row, at, s.scale, s.minimum);
+      for (int unit = 0; unit < kUnits<F>; ++unit) {
+        const int64_t to = (block * kUnits<F> + unit) * width + group;
+        _mm256_store_ps(panel.scales + to, _mm256_load_ps(s.scale + 8 * unit));
+        if constexpr (F::kMinima) _mm256_store_ps(panel.minima + to, _mm256_load_ps(s.minimum + 8 * unit));
+      }
+      uint8_t* codes = panel.codes + (block * F::kWeights * width + group * 4);
+      const auto run = [&]<int kRun>() {
+        __m256i v[kRowsAtOnce];
+#pragma GCC unroll 8
+        for (int r = 0; r < kRowsAtOnce; ++r) v[r] = panel_codes<F, kRun>(rows.row[r] + at);
+        store_transposed(v, codes + kRun * 32 * width, 4 * width);
+      };
+      [&]<int... kRun>(std::integer_sequence<int, kRun...>) {
+        (run.template operator()<kRun>(), ...);
+      }
+      (std::make_integer_sequence<int, kRuns<F>>{});
+    }
+  }
+}
+
+template <typename F>
+struct KernelsOf {
+  static constexpr DType kType = F::kType;
+  static constexpr int8_detail::Int8Kernels kKernels{matvec<F>, unpack<F>, panel_form<F>()};
+};
+
+template <typename... F>
+const int8_detail::Int8Kernels* find_in(DType type) {
+  const int8_detail::Int8Kernels* found = nullptr;
+  ((F::kType == type ? void(found = &KernelsOf<F>::kKernels) : void()), ...);
+  return found;
+}
+
+const int8_detail::Int8Kernels* find_kernels(DType type) {
+  return find_in<Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, MXFP4,
+                 NVFP4, IQ2_XXS, IQ2_XS, IQ2_S, IQ3_XXS, IQ3_S, IQ1_S, IQ1_M>(type);
+}
+
+}  // namespace
+}  // namespace forebay
