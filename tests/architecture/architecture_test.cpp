@@ -28,15 +28,17 @@ const std::vector<Folder> kFolders = {
     {"kernels", {"quant"}},
     {"tokenizer", {}},
     {"experts", {}},
+    {"trace", {"experts"}},
     {"model", {"quant", "gguf", "kernels", "experts"}},
     {"sampling", {}},
     {"engine", {"gguf", "kernels", "tokenizer", "experts", "model", "sampling"}},
     {"convert", {"quant", "gguf", "safetensors", "tokenizer"}},
+    {"replay", {"kernels", "experts", "trace"}},
     {"eval",
      {"quant", "gguf", "safetensors", "kernels", "tokenizer", "experts", "model", "sampling", "engine"}},
     {"cli",
      {"quant", "gguf", "safetensors", "kernels", "tokenizer", "experts", "model", "sampling", "engine",
-      "convert", "eval"}},
+      "convert", "trace", "replay", "eval"}},
 };
 
 /// Headers of include/forebay/: a folder may include those of the folders it may use. result.h is everyone's.
