@@ -38,9 +38,15 @@ struct EngineOptions {
   ExpertPlacement experts = ExpertPlacement::kMapped;
   uint64_t expert_budget_bytes = 0;  // with kStreamed: the experts' memory; at least one token's demand
   EvictionPolicy expert_policy = EvictionPolicy::kDecay;
+  ReadEngine read_engine = ReadEngine::kAuto;
+  bool prefetch = true;  // with kStreamed: read the next block's likely experts ahead
 
   // Changes results in the last bits.
   bool reference_kernels = false;  // the plain, slow definitions instead of the fast kernels
+
+  // Changes results, off at 0: experts in memory are preferred, their probability counted (1 + bias)-fold.
+  float route_bias = 0;         // when decoding; the three likeliest are chosen as ever
+  float route_bias_prompt = 0;  // in a prompt but for its last 32 tokens; the four likeliest are
 };
 
 struct ModelInfo {

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "forebay/io.h"
+
 namespace forebay {
 
 enum class ExpertPlacement {
@@ -31,14 +33,18 @@ std::optional<EvictionPolicy> eviction_policy_from_name(std::string_view name);
 
 struct ExpertCacheStats {
   uint64_t n_hits = 0;
-  uint64_t n_misses = 0;
+  uint64_t n_misses = 0;  // read because they were asked for
   uint64_t n_evictions = 0;
-  uint64_t bytes_read = 0;  // of experts, page rounding not counted
-  double wait_seconds = 0;  // the engine had nothing to compute
+  uint64_t n_prefetched = 0;     // read ahead
+  uint64_t n_prefetch_used = 0;  // of those, asked for in time; neither hits nor misses
+  uint64_t bytes_read = 0;       // of experts, page rounding not counted
+  double wait_seconds = 0;       // the engine had nothing to compute
+  double busy_seconds = 0;       // reads were under way
   uint64_t resident_bytes = 0;
   uint64_t peak_bytes = 0;
   uint64_t budget_bytes = 0;
   bool direct_io = false;  // reads go past the page cache
+  ReadEngine engine = ReadEngine::kAuto;
 };
 
 }  // namespace forebay

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/engine_flags.h"
+#include "cli/expert_stats.h"
 #include "cli/input.h"
 #include "core/interrupt.h"
 #include "core/log.h"
@@ -98,7 +98,7 @@ Result<void> Chat::take_turn(Session& session, std::string text) {
   interrupted_ = answer->cancelled;
   log::debug("state: {}", answer->report.prompt.why);
   if (!quiet_) say(closing_line(engine_.info(), *answer, options_.sampling));
-  if (const std::string line = experts_line(engine_); !quiet_ && !line.empty()) say(line);
+  if (const auto stats = engine_.expert_stats(); stats && !quiet_) say(experts_line(*stats));
   // The same question again may get another answer, and --seed still fixes the whole chat.
   ++options_.sampling.seed;
   return {};

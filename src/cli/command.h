@@ -50,6 +50,7 @@ struct CommandInfo {
 CommandInfo run_command();
 CommandInfo inspect_command();
 CommandInfo logits_command();
+CommandInfo bench_command();
 CommandInfo convert_command();
 CommandInfo kld_command();
 CommandInfo tokenize_command();

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "cli/model_location.h"
-#include "core/format.h"
 
 namespace forebay::cli {
 
@@ -38,9 +37,20 @@ void EngineFlags::declare_experts(FlagTable& flags) {
                "changes no result; absent: stream with --budget, else mmap");
   flags.bytes("--budget", "SIZE", budget, "memory for streamed experts (8G, 24M)");
   flags.choice(
-      "--policy", {"decay", "lru", "lfu"}, policy,
+      "--policy", {"decay", "lru", "lfu", "ema", "near-pick", "inverse"}, policy,
       "which streamed expert leaves when room is needed: of least decayed use, used longest ago, used "
-      "least often; absent: decay");
+      "least often, or by what the router thought of it; absent: decay");
+  flags.choice("--prefetch", {"on", "off"}, prefetch,
+               "read the next block's likely experts while this one computes; changes no result; absent: on");
+  flags.choice(
+      "--io", {"auto", "uring", "threads"}, io,
+      "how streamed experts are read: the kernel's queue, or threads; changes no result; absent: auto");
+  flags.number(
+      "--route-bias", "X", route_bias, {0, 1000},
+      "prefer experts that are in memory: count their probability 1 + X times, the first three ranks "
+      "apart; changes results (forebay kld says by how much); 0: exact");
+  flags.number("--route-bias-prompt", "X", route_bias_prompt, {0, 1000},
+               "the same for a prompt, the first four ranks and the last 32 tokens apart; 0: exact");
 }
 
 Result<EngineOptions> EngineFlags::resolve() {
@@ -48,8 +58,15 @@ Result<EngineOptions> EngineFlags::resolve() {
   if (!experts) experts = budget > 0 ? "stream" : "mmap";
   if (*experts == "stream" && budget == 0) return refuse("--experts stream needs --budget SIZE");
   if (*experts != "stream" && budget > 0) return refuse("--budget needs --experts stream, not " + *experts);
-  if (*experts != "stream" && policy) return refuse("--policy needs --experts stream, not " + *experts);
+  const bool streamed = *experts == "stream";
+  if (!streamed && policy) return refuse("--policy needs --experts stream, not " + *experts);
+  if (!streamed && prefetch) return refuse("--prefetch needs --experts stream, not " + *experts);
+  if (*experts == "mmap" && io) return refuse("--io needs --experts stream or resident, not mmap");
+  if (!streamed && (route_bias > 0 || route_bias_prompt > 0))
+    return refuse("--route-bias needs --experts stream, not " + *experts);
   if (!policy) policy = "decay";
+  if (!prefetch) prefetch = "on";
+  if (!io) io = "auto";
   if (model.empty()) model = TRY(embedded_model()).string();
   return EngineOptions{.model = model,
                        .mtp_model = {},
@@ -60,23 +77,16 @@ Result<EngineOptions> EngineFlags::resolve() {
                        .experts = *expert_placement_from_name(*experts),
                        .expert_budget_bytes = budget,
                        .expert_policy = *eviction_policy_from_name(*policy),
-                       .reference_kernels = reference_kernels};
+                       .read_engine = *read_engine_from_name(*io),
+                       .prefetch = *prefetch == "on",
+                       .reference_kernels = reference_kernels,
+                       .route_bias = route_bias,
+                       .route_bias_prompt = route_bias_prompt};
 }
 
 void EngineFlags::adopt(const ModelInfo& info) {
   threads = info.threads;
   context = info.context;
-}
-
-std::string experts_line(Engine& engine) {
-  const std::optional<ExpertCacheStats> stats = engine.expert_stats();
-  if (!stats) return {};
-  const uint64_t n = stats->n_hits + stats->n_misses;
-  return fmt::format(
-      "experts: {:.1f} % of {} in memory, {} read{} in {} reads, waited {:.2f} s, {} of {} used",
-      n == 0 ? 0.0 : 100.0 * static_cast<double>(stats->n_hits) / static_cast<double>(n), n,
-      human_bytes(stats->bytes_read), stats->direct_io ? " past the page cache" : "", stats->n_misses,
-      stats->wait_seconds, human_bytes(stats->peak_bytes), human_bytes(stats->budget_bytes));
 }
 
 }  // namespace forebay::cli

@@ -19,6 +19,10 @@ struct EngineFlags {
   std::optional<std::string> experts;
   uint64_t budget = 0;
   std::optional<std::string> policy;
+  std::optional<std::string> prefetch;
+  std::optional<std::string> io;
+  float route_bias = 0;
+  float route_bias_prompt = 0;
   bool reference_kernels = false;
 
   void declare_model(FlagTable& flags);
@@ -33,9 +37,5 @@ struct EngineFlags {
   /// Takes over what the engine chose for values that were left to it.
   void adopt(const ModelInfo& info);
 };
-
-/// "experts: 93.1 % of 480 in memory, ...": what streaming did; empty when experts are mapped or there are
-/// none.
-std::string experts_line(Engine& engine);
 
 }  // namespace forebay::cli

@@ -63,12 +63,16 @@ void KldCommand::declare(FlagTable& flags) {
   flags.many("--text", "FILE...", texts_, "texts to read; <|endoftext|> in them separates documents");
   flags.text("--cand-opt", "FLAGS", candidate_options_,
              "flags for the candidate only: --threads, --chunk, --memory-limit, --experts, --budget, "
-             "--policy, --reference-kernels");
+             "--policy, --prefetch, --io, --route-bias, --route-bias-prompt, --reference-kernels");
   flags.text("--ref-opt", "FLAGS", reference_options_, "flags for the reference only");
   flags.integer("--window", "N", options_.window_tokens, {2, 1 << 20},
                 "tokens that are read from an empty state before the next begins");
   flags.integer("-n,--tokens", "N", options_.max_tokens, {0, std::numeric_limits<int64_t>::max()},
                 "most tokens per text; 0: all");
+  flags.toggle(
+      "--step", options_.step,
+      "the candidate reads token by token, as it would decode: for options that depend on what is in "
+      "memory");
   flags.section("Result");
   flags.number("--limit", "NATS", limit_, {0, 1000}, "exit with 3 when the mean is above");
   flags.integer("--flips", "N", n_flips_, {0, 1 << 20},

@@ -18,7 +18,7 @@ namespace forebay::cli {
 namespace {
 
 std::vector<CommandInfo> all_commands() {
-  return {run_command(),      inspect_command(),  convert_command(), kld_command(),
+  return {run_command(),      inspect_command(),  convert_command(), kld_command(), bench_command(),
           tokenize_command(), template_command(), logits_command()};
 }
 

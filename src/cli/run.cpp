@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/conversation.h"
 #include "cli/engine_flags.h"
+#include "cli/expert_stats.h"
 #include "cli/input.h"
 #include "cli/json_writer.h"
 #include "cli/sampling_flags.h"
@@ -29,6 +30,7 @@ class RunCommand : public Command {
   Conversation start_conversation() const;
   Result<ExitCode> answer_once(Engine& engine, const GenerateOptions& options, const FlagTable& flags,
                                std::string prompt, std::stop_token stop);
+  std::string stats_json(Engine& engine, const Answer& answer) const;
   std::string as_json(Engine& engine, const Answer& answer, const FlagTable& flags) const;
 
   EngineFlags engine_;
@@ -37,6 +39,7 @@ class RunCommand : public Command {
   std::optional<std::string> prompt_;
   std::optional<std::string> system_;
   std::optional<std::string> think_;
+  std::optional<std::string> stats_;
   std::vector<std::string> stop_;
   int64_t n_tokens_ = -1;
   int log_probs_ = 0;
@@ -64,6 +67,8 @@ void RunCommand::declare(FlagTable& flags) {
   engine_.declare_speed(flags);
   engine_.declare_experts(flags);
   engine_.declare_kernels(flags);
+  flags.choice("--stats", {"json"}, stats_,
+               "the last line on standard error: where time and bytes went, one JSON object");
   verbosity_.declare(flags);
 }
 
@@ -139,9 +144,29 @@ Result<ExitCode> RunCommand::answer_once(Engine& engine, const GenerateOptions& 
   if (!verbosity_.quiet) {
     Writer notes(stderr, Writer::Style::kDim);
     notes.write(closing_line(engine.info(), answer, options.sampling) + '\n');
-    if (const std::string line = experts_line(engine); !line.empty()) notes.write(line + '\n');
+    if (const auto stats = engine.expert_stats()) notes.write(experts_line(*stats) + '\n');
   }
+  if (stats_) fmt::print(stderr, "{}\n", stats_json(engine, answer));
   return answer.cancelled ? ExitCode::kInterrupted : ExitCode::kDone;
+}
+
+std::string RunCommand::stats_json(Engine& engine, const Answer& answer) const {
+  const GenerateReport& report = answer.report;
+  JsonWriter json;
+  json.begin_object();
+  json.key("prompt_tokens").integer(report.prompt.n_prompt);
+  json.key("reused_tokens").integer(report.prompt.n_reused);
+  json.key("prompt_seconds").number(report.prompt.seconds);
+  json.key("tokens").integer(report.n_generated);
+  json.key("decode_seconds").number(report.decode_seconds);
+  json.key("memory_bytes").integer(process_memory().anonymous);
+  json.key("reserved_bytes").integer(engine.peak_reserved_bytes());
+  if (const auto stats = engine.expert_stats()) {
+    json.key("experts");
+    write_expert_stats(json, *stats);
+  }
+  json.end_object();
+  return json.text();
 }
 
 std::string RunCommand::as_json(Engine& engine, const Answer& answer, const FlagTable& flags) const {
@@ -161,16 +186,8 @@ std::string RunCommand::as_json(Engine& engine, const Answer& answer, const Flag
   json.key("reserved_bytes").integer(engine.peak_reserved_bytes());
 
   if (const std::optional<ExpertCacheStats> stats = engine.expert_stats()) {
-    json.key("experts").begin_object();
-    json.key("hits").integer(stats->n_hits);
-    json.key("misses").integer(stats->n_misses);
-    json.key("evictions").integer(stats->n_evictions);
-    json.key("bytes_read").integer(stats->bytes_read);
-    json.key("wait_seconds").number(stats->wait_seconds);
-    json.key("peak_bytes").integer(stats->peak_bytes);
-    json.key("budget_bytes").integer(stats->budget_bytes);
-    json.key("direct_io").boolean(stats->direct_io);
-    json.end_object();
+    json.key("experts");
+    write_expert_stats(json, *stats);
   }
   json.key("ids").begin_array();
   for (const AnswerToken& token : answer.tokens) json.integer(token.id);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include <sched.h>
@@ -14,20 +15,29 @@
 namespace forebay {
 namespace {
 
-/// Calls visit(folder) for our control group and each group above it.
-void for_each_group(FunctionRef<void(const Path& folder)> visit) {
-  const Path root = "/sys/fs/cgroup";
-  std::ifstream file("/proc/self/cgroup");
+/// Calls visit(folder) for the group named `group` below `root` and each group above it.
+void for_each_group(const Path& root, Path group, FunctionRef<void(const Path& folder)> visit) {
+  while (true) {
+    visit(group.empty() ? root : root / group);
+    if (group.empty()) return;
+    group = group.parent_path();
+  }
+}
+
+/// Our group in the version 1 hierarchy that has `controller`, or in version 2, which lists none ("");
+/// without the leading slash. Lines are "4:cpu,memory:/a/b" and "0::/a/b".
+std::optional<Path> group_of_process(const Path& membership, std::string_view controller) {
+  std::ifstream file(membership);
   std::string line;
   while (std::getline(file, line)) {
-    if (!line.starts_with("0::/")) continue;  // version 1 hierarchies
-    Path group = line.substr(4);
-    while (true) {
-      visit(group.empty() ? root : root / group);
-      if (group.empty()) return;
-      group = group.parent_path();
-    }
+    const size_t first = line.find(':');
+    const size_t second = line.find(":/", first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string list = "," + line.substr(first + 1, second - first - 1) + ",";
+    if (list.find("," + std::string(controller) + ",") != std::string::npos)
+      return Path(line.substr(second + 2));
   }
+  return std::nullopt;
 }
 
 /// A number, or nothing for "max" and for a file that is not there.
@@ -38,16 +48,19 @@ std::optional<uint64_t> read_number(const Path& path) {
   return value;
 }
 
-/// Bytes of page cache counted in a group's memory.current.
-uint64_t droppable_file_bytes(const Path& folder) {
+/// The sum of some lines of a group's memory.stat.
+uint64_t sum_of_stats(const Path& folder, std::string_view key1, std::string_view key2) {
   std::ifstream file(folder / "memory.stat");
   uint64_t sum = 0;
   std::string key;
   uint64_t bytes;
   while (file >> key >> bytes)
-    if (key == "active_file" || key == "inactive_file") sum += bytes;
+    if (key == key1 || key == key2) sum += bytes;
   return sum;
 }
+
+/// Version 1 says "no limit" with the largest multiple of a page below 2^63.
+constexpr uint64_t kNoLimit = uint64_t{1} << 62;
 
 int n_cores_in_affinity_mask() {
   // A mask smaller than the kernel's is refused with EINVAL: grow until it fits.
@@ -67,7 +80,10 @@ int n_cores_in_affinity_mask() {
 
 std::optional<double> cgroup_cpu_cores() {
   std::optional<double> tightest;
-  for_each_group([&](const Path& folder) {
+  const CgroupView view;
+  const std::optional<Path> group = group_of_process(view.membership, "");
+  if (!group) return tightest;
+  for_each_group(view.root, *group, [&](const Path& folder) {
     std::ifstream file(folder / "cpu.max");
     double quota, period;
     if (!(file >> quota >> period) || period <= 0) return;
@@ -77,14 +93,24 @@ std::optional<double> cgroup_cpu_cores() {
   return tightest;
 }
 
-std::optional<CgroupMemory> cgroup_memory() {
+std::optional<CgroupMemory> cgroup_memory(const CgroupView& view) {
   std::optional<CgroupMemory> tightest;
-  for_each_group([&](const Path& folder) {
-    const auto limit = read_number(folder / "memory.max");
-    if (!limit || (tightest && tightest->limit_bytes <= *limit)) return;
-    const uint64_t current = read_number(folder / "memory.current").value_or(0);
-    tightest = CgroupMemory{*limit, current - std::min(current, droppable_file_bytes(folder))};
-  });
+  const auto consider = [&](std::optional<uint64_t> limit, std::optional<uint64_t> current,
+                            uint64_t droppable) {
+    if (!limit || *limit >= kNoLimit || (tightest && tightest->limit_bytes <= *limit)) return;
+    const uint64_t used = current.value_or(0);
+    tightest = CgroupMemory{*limit, used - std::min(used, droppable)};
+  };
+  if (const std::optional<Path> group = group_of_process(view.membership, ""))
+    for_each_group(view.root, *group, [&](const Path& folder) {
+      consider(read_number(folder / "memory.max"), read_number(folder / "memory.current"),
+               sum_of_stats(folder, "active_file", "inactive_file"));
+    });
+  if (const std::optional<Path> group = group_of_process(view.membership, "memory"))
+    for_each_group(view.root / "memory", *group, [&](const Path& folder) {
+      consider(read_number(folder / "memory.limit_in_bytes"), read_number(folder / "memory.usage_in_bytes"),
+               sum_of_stats(folder, "total_active_file", "total_inactive_file"));
+    });
   return tightest;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/ensure.h"
+#include "core/page_range.h"
 #include "core/storage.h"
 
 namespace forebay {
@@ -71,6 +72,7 @@ class PosixReadableFile : public ReadableFile {
 
   const Path& path() const override { return path_; }
   uint64_t size() const override { return size_; }
+  int descriptor() const override { return fd_.get(); }
 
   Result<void> read_at(uint64_t offset, std::span<std::byte> out) override {
     size_t got = 0;
@@ -79,9 +81,7 @@ class PosixReadableFile : public ReadableFile {
           ::pread(fd_.get(), out.data() + got, out.size() - got, static_cast<off_t>(offset + got));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return system_error(path_, fmt::format("read of {} bytes at offset {}", out.size(), offset));
-      if (n == 0)
-        return Error{Code::kIo, fmt::format("{}: short read at offset {}: {} bytes wanted, {} got",
-                                            path_.string(), offset, out.size(), got)};
+      if (n == 0) return short_read(*this, offset, out.size(), got);
       got += static_cast<size_t>(n);
     }
     return {};
@@ -109,14 +109,13 @@ class DirectFile : public PosixReadableFile {
       : PosixReadableFile(std::move(path), std::move(buffered), size), direct_(std::move(direct)) {}
 
   bool direct() const override { return true; }
+  int descriptor() const override { return direct_.get(); }
 
   Result<std::span<const std::byte>> read_around(uint64_t offset, uint64_t n,
                                                  std::span<std::byte> buffer) override {
-    constexpr uint64_t kPage = 4096;
-    const uint64_t first = offset / kPage * kPage;
-    const uint64_t wanted = offset - first + n;
-    const uint64_t length = (wanted + kPage - 1) / kPage * kPage;
-    ENSURE(length <= buffer.size() && reinterpret_cast<uintptr_t>(buffer.data()) % kPage == 0,
+    const auto [first, length, skip] = pages_around(offset, n);
+    const uint64_t wanted = skip + n;
+    ENSURE(length <= buffer.size() && reinterpret_cast<uintptr_t>(buffer.data()) % kPageBytes == 0,
            "read_around wants a page-aligned buffer with a page to spare");
     uint64_t got = 0;
     // The file's last page may be cut short; anything else short is read on from a page border.
@@ -126,13 +125,11 @@ class DirectFile : public PosixReadableFile {
       if (count < 0 && errno == EINTR) continue;
       if (count < 0)
         return system_error(path(), fmt::format("direct read of {} bytes at offset {}", n, offset));
-      if (count == 0 || (got + static_cast<uint64_t>(count) < wanted && count % kPage != 0))
-        return Error{Code::kIo,
-                     fmt::format("{}: short read at offset {}: {} bytes wanted, {} got", path().string(),
-                                 offset, n, std::min(n, got + static_cast<uint64_t>(count)))};
       got += static_cast<uint64_t>(count);
+      if (count == 0 || (got < wanted && got % kPageBytes != 0))
+        return short_read(*this, offset, n, got - std::min(got, skip));
     }
-    return std::span<const std::byte>(buffer.subspan(offset - first, n));
+    return std::span<const std::byte>(buffer.subspan(skip, n));
   }
 
  private:

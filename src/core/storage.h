@@ -40,6 +40,8 @@ class ReadableFile {
   }
   /// Whether reads go past the page cache.
   virtual bool direct() const { return false; }
+  /// What read_around reads from, for who hands reads to the system himself; -1: only the calls above.
+  virtual int descriptor() const { return -1; }
   /// Maps the whole file. An empty file maps to an empty span.
   virtual Result<std::unique_ptr<Mapping>> map() = 0;
 };

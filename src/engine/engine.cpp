@@ -21,6 +21,10 @@ Result<void> validate(const EngineOptions& o) {
     return Error{Code::kInvalidArgument, fmt::format("context: {}, expected 0 to {}", o.context, 1 << 24)};
   if (o.chunk < 1 || o.chunk > 65536)
     return Error{Code::kInvalidArgument, fmt::format("chunk: {}, expected 1 to 65536", o.chunk)};
+  for (const auto& [name, bias] :
+       {std::pair("route_bias", o.route_bias), {"route_bias_prompt", o.route_bias_prompt}})
+    if (!(bias >= 0 && bias <= 1000))
+      return Error{Code::kInvalidArgument, fmt::format("{}: {}, expected 0 to 1000", name, bias)};
   return {};
 }
 
@@ -69,6 +73,11 @@ Result<Engine> Engine::open(const EngineOptions& options) {
   model_options.experts = options.experts;
   model_options.cache.budget_bytes = options.expert_budget_bytes;
   model_options.cache.policy = options.expert_policy;
+  model_options.cache.engine = options.read_engine;
+  // Room enough to read most of a block ahead in a prompt, and too little to be missed.
+  if (options.prefetch) model_options.cache.shelf_bytes = options.expert_budget_bytes / 16;
+  model_options.routing.decode.lambda = options.route_bias;
+  model_options.routing.prompt.lambda = options.route_bias_prompt;
   Result<Model> model = Model::load(*impl->storage, *impl->file, impl->mtp_file ? &*impl->mtp_file : nullptr,
                                     model_options, impl->kernels, impl->budget);
   if (!model) return named(std::move(model).error());

@@ -20,6 +20,9 @@ double seconds_since(Clock::time_point start) {
 /// Recurrent state cannot be cut back: every turn's end of prompt is a place to return to.
 constexpr size_t kMaxSnapshots = 4;
 
+/// Prompt tokens that cache-aware routing leaves alone: the question usually stands last.
+constexpr int64_t kExactTail = 32;
+
 }  // namespace
 
 struct Session::Impl {
@@ -33,7 +36,7 @@ struct Session::Impl {
   bool logits_valid = false;
 
   std::string rewind_to(int64_t n_common, int64_t n_prompt);
-  Result<void> run(std::span<const int32_t> next, LogitRows rows);
+  Result<void> run(std::span<const int32_t> next, LogitRows rows, bool prompt = false, int64_t n_exact = 0);
   void take_snapshot();
 };
 
@@ -83,9 +86,9 @@ std::string Session::Impl::rewind_to(int64_t n_common, int64_t n_prompt) {
                      n_common, n_live);
 }
 
-Result<void> Session::Impl::run(std::span<const int32_t> next, LogitRows rows) {
+Result<void> Session::Impl::run(std::span<const int32_t> next, LogitRows rows, bool prompt, int64_t n_exact) {
   logits_valid = false;
-  const Span span{&state, next, rows};
+  const Span span{&state, next, rows, prompt, n_exact};
   Result<ForwardOutput> output = engine.model->forward({&span, 1});
   if (!output) {
     // The model reset the state if it broke it.
@@ -131,7 +134,9 @@ Result<SyncReport> Session::sync(std::span<const int32_t> prompt, const PrefillC
                    fmt::format("prompt: cancelled at {} of {} tokens", done, prompt.size())};
     const int64_t n = std::min(s.engine.model->max_window(), report.n_prompt - done);
     const bool last = done + n == report.n_prompt;
-    TRY(s.run(prompt.subspan(done, n), last ? LogitRows::kLast : LogitRows::kNone));
+    // However the prompt is cut, its last kExactTail tokens are the exact ones.
+    const int64_t n_exact = std::clamp<int64_t>(done + n - (report.n_prompt - kExactTail), 0, n);
+    TRY(s.run(prompt.subspan(done, n), last ? LogitRows::kLast : LogitRows::kNone, /*prompt=*/true, n_exact));
     done += n;
     if (progress) progress(done, report.n_prompt);
   }

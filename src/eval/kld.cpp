@@ -57,13 +57,13 @@ double nll(std::span<const float> logits, int32_t id) {
 
 /// All positions' logits of one window, [tokens][vocabulary].
 Result<void> window_logits(Engine& engine, SequenceState& state, std::span<const int32_t> ids,
-                           std::vector<float>& out) {
+                           int64_t max_window, std::vector<float>& out) {
   Model& model = engine.model();
   const int64_t V = model.config().n_vocab;
   out.resize(ids.size() * V);
   state.reset();
-  for (size_t first = 0; first < ids.size(); first += model.max_window()) {
-    const size_t n = std::min<size_t>(model.max_window(), ids.size() - first);
+  for (size_t first = 0; first < ids.size(); first += max_window) {
+    const size_t n = std::min<size_t>(max_window, ids.size() - first);
     const Span span{&state, ids.subspan(first, n), LogitRows::kAll};
     const ForwardOutput output = TRY(model.forward({&span, 1}));
     std::copy(output.logits.data, output.logits.data + n * V, out.begin() + first * V);
@@ -173,8 +173,9 @@ Result<KldReport> measure_kld(Engine& reference, Engine& candidate, std::span<co
   for (const WindowTokens& window : windows) {
     if (stop.stop_requested())
       return Error{Code::kCancelled, fmt::format("kld: cancelled at {} of {} tokens", done, total)};
-    TRY(window_logits(reference, reference_state, window.ids, p));
-    TRY(window_logits(candidate, candidate_state, window.ids, q));
+    TRY(window_logits(reference, reference_state, window.ids, reference.model().max_window(), p));
+    TRY(window_logits(candidate, candidate_state, window.ids,
+                      options.step ? 1 : candidate.model().max_window(), q));
     std::vector<Position> positions;
     // The last token's distribution has no successor in the window.
     for (size_t t = 0; t + 1 < window.ids.size(); ++t) {

@@ -26,6 +26,7 @@ struct KldOptions {
   int64_t window_tokens =
       512;                 // a document is cut into windows of this many tokens, each from an empty state
   int64_t max_tokens = 0;  // per text; 0 = all
+  bool step = false;       // the candidate reads token by token, as it decodes: for what depends on the cache
   uint64_t bootstrap_seed = 1;
 };
 

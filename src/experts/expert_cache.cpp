@@ -1,219 +1,339 @@
 #include "experts/expert_cache.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 
 #include <fmt/format.h>
 
-namespace forebay {
-struct ExpertCache::Slot {
-  enum class State { kReading, kReady, kFailed };
+#include "core/ensure.h"
 
-  ExpertId id;
-  Buffer memory;
-  State state = State::kReading;
-  int n_pins = 0;
-  ResidentExpert resident;
-  std::optional<Error> error;
-  uint64_t last_use = 0;
-  double uses = 0;  // decayed to last_use
-};
+namespace forebay {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+}  // namespace
 
 /// Pins on the slots of one request; those before n_taken_ were handed out.
 class ExpertCache::Lease : public ExpertLease::Impl {
  public:
-  Lease(ExpertCache& cache, std::vector<Slot*> slots) : cache_(cache), slots_(std::move(slots)) {}
-  ~Lease() override { cache_.unpin(slots_); }
+  explicit Lease(ExpertCache& cache) : cache_(cache) {}
+  ~Lease() override {
+    for (int32_t slot : slots_) cache_.unpin(slot);
+  }
+
+  void add(int32_t slot) {
+    cache_.pin(slot);
+    slots_.push_back(slot);
+  }
 
   Result<std::vector<ResidentExpert>> take_ready() override {
     std::vector<ResidentExpert> ready;
-    std::unique_lock lock(cache_.mutex_);
+    cache_.collect(false);
     while (n_taken_ < slots_.size()) {
       for (size_t i = n_taken_; i < slots_.size(); ++i) {
-        if (slots_[i]->state == Slot::State::kFailed) return *slots_[i]->error;
-        if (slots_[i]->state != Slot::State::kReady) continue;
-        ready.push_back(slots_[i]->resident);
+        const Slot& slot = cache_.slots_[slots_[i]];
+        if (slot.state == State::kFailed) return *slot.error;
+        if (slot.state != State::kReady) continue;
+        ready.push_back(slot.expert);
         std::swap(slots_[i], slots_[n_taken_++]);
       }
       if (!ready.empty()) break;
-      const auto start = std::chrono::steady_clock::now();
-      cache_.changed_.wait(lock);
-      cache_.stats_.wait_seconds +=
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      const Clock::time_point start = Clock::now();
+      cache_.collect(true);
+      cache_.stats_.wait_seconds += seconds_since(start);
     }
     return ready;
   }
 
  private:
   ExpertCache& cache_;
-  std::vector<Slot*> slots_;
+  std::vector<int32_t> slots_;
   size_t n_taken_ = 0;
 };
 
 ExpertCache::ExpertCache(ExpertStore store, int n_used, const ExpertCacheOptions& options,
-                         MemoryBudget& budget)
+                         std::unique_ptr<ReadQueue> reads, MemoryBudget& budget)
     : store_(std::move(store)),
       n_used_(n_used),
       options_(options),
       budget_(budget),
-      readers_(options.n_readers) {
-  stats_.budget_bytes = options.budget_bytes;
+      n_experts_(store_.max_experts()),
+      slot_of_(static_cast<size_t>(store_.n_blocks() * n_experts_), -1),
+      rank_(options.policy, options.half_life, store_.n_blocks(), static_cast<int>(n_experts_), n_used),
+      reads_(std::move(reads)) {
   stats_.direct_io = store_.direct();
+  stats_.engine = reads_->engine();
+  set_budget(options.budget_bytes);
 }
 
 ExpertCache::~ExpertCache() = default;
 
-Result<void> ExpertCache::check_budget(uint64_t budget_bytes) const {
+uint64_t ExpertCache::least_budget() const {
   uint64_t least = 0;
   for (int b = 0; b < store_.n_blocks(); ++b) least = std::max(least, store_.slot_bytes(b) * n_used_);
-  if (budget_bytes < least)
-    return Error{Code::kInvalidArgument, fmt::format("expert budget: {} bytes, one token needs {} "
-                                                     "experts at once: at least {} bytes",
-                                                     budget_bytes, n_used_, least)};
-  return {};
+  return least;
+}
+
+void ExpertCache::set_budget(uint64_t budget_bytes) {
+  stats_.budget_bytes = budget_bytes;
+  shelf_limit_ = std::min(options_.shelf_bytes, budget_bytes - least_budget());
 }
 
 Result<std::unique_ptr<ExpertCache>> ExpertCache::create(ExpertStore store, int n_used,
                                                          const ExpertCacheOptions& options,
                                                          MemoryBudget& budget) {
-  if (options.n_readers < 1 || options.n_readers > 256)
-    return Error{Code::kInvalidArgument, fmt::format("readers: {}, expected 1 to 256", options.n_readers)};
-  std::unique_ptr<ExpertCache> cache(new ExpertCache(std::move(store), n_used, options, budget));
-  TRY(cache->check_budget(options.budget_bytes));
-  return cache;
+  uint64_t least = 0;
+  for (int b = 0; b < store.n_blocks(); ++b) least = std::max(least, store.slot_bytes(b) * n_used);
+  if (options.budget_bytes < least)
+    return Error{Code::kInvalidArgument, fmt::format("expert budget: {} bytes, one token needs {} "
+                                                     "experts at once: at least {} bytes",
+                                                     options.budget_bytes, n_used, least)};
+  std::unique_ptr<ReadQueue> reads = TRY(make_read_queue(options.engine, options.queue_depth));
+  return std::unique_ptr<ExpertCache>(
+      new ExpertCache(std::move(store), n_used, options, std::move(reads), budget));
 }
 
 int64_t ExpertCache::max_experts(int block) const {
-  std::lock_guard lock(mutex_);
-  return std::min(store_.n_experts(block),
-                  static_cast<int64_t>(stats_.budget_bytes / store_.slot_bytes(block)));
+  return std::min(store_.n_experts(block), static_cast<int64_t>(arena_limit() / store_.slot_bytes(block)));
 }
 
-void ExpertCache::touch(Slot& slot) {
-  const auto age = static_cast<double>(clock_ - slot.last_use);
-  const double kept = options_.policy == EvictionPolicy::kDecay ? std::exp2(-age / options_.half_life) : 1.0;
-  slot.uses = slot.uses * kept + 1.0;
-  slot.last_use = clock_;
+int64_t ExpertCache::max_prefetch(int block) const {
+  if (block >= store_.n_blocks()) return 0;
+  return static_cast<int64_t>((shelf_limit_ - shelf_bytes_) / store_.slot_bytes(block));
 }
 
-ExpertCache::Slot* ExpertCache::find_victim() {
-  Slot* victim = nullptr;
-  double least = 0;
-  for (auto& [id, slot] : slots_) {
-    if (slot->n_pins > 0 || slot->state == Slot::State::kReading) continue;
-    double worth = static_cast<double>(slot->last_use);
-    if (options_.policy == EvictionPolicy::kLfu) worth = slot->uses;
-    if (options_.policy == EvictionPolicy::kDecay)
-      worth = slot->uses * std::exp2(-static_cast<double>(clock_ - slot->last_use) / options_.half_life);
-    if (victim == nullptr || worth < least || (worth == least && slot->last_use < victim->last_use)) {
-      victim = slot.get();
-      least = worth;
-    }
+// ---- room
+
+void ExpertCache::release(int32_t slot) {
+  Slot& s = slots_[slot];
+  ENSURE(s.n_pins == 0 && s.n_reads == 0, "a slot in use is not released");
+  bytes_of(s.home) -= s.memory.bytes();
+  if (s.home == Home::kArena) rank_.erase(s.id);
+  slot_of(s.id) = -1;
+  s.home = Home::kNone;
+  s.state = State::kEmpty;
+  s.dropped = false;
+  s.error.reset();
+  spare_.push_back(slot);
+}
+
+void ExpertCache::free_spares(uint64_t down_to) {
+  while (!spare_.empty() && stats_.resident_bytes > down_to) {
+    Slot& s = slots_[spare_.back()];
+    stats_.resident_bytes -= s.memory.bytes();
+    s.memory = Buffer();
+    empty_.push_back(spare_.back());
+    spare_.pop_back();
   }
-  return victim;
 }
 
-Result<void> ExpertCache::make_room(uint64_t bytes, std::unique_lock<std::mutex>& lock) {
-  while (stats_.resident_bytes + bytes > stats_.budget_bytes) {
-    if (Slot* victim = find_victim()) {
-      stats_.resident_bytes -= victim->memory.bytes();
+Result<void> ExpertCache::make_arena_room(uint64_t bytes) {
+  while (arena_bytes_ + bytes > arena_limit()) {
+    if (const std::optional<ExpertId> victim = rank_.coldest()) {
       ++stats_.n_evictions;
-      slots_.erase(victim->id);
+      release(slot_of(*victim));
       continue;
     }
     // Reads that nobody waits for any more still hold their room.
-    const bool reading = std::any_of(slots_.begin(), slots_.end(), [](const auto& entry) {
-      return entry.second->state == Slot::State::kReading;
-    });
-    if (!reading)
-      return Error{Code::kOutOfMemory, fmt::format("expert cache: {} bytes wanted, all {} of the "
-                                                   "budget of {} are pinned",
-                                                   bytes, stats_.resident_bytes, stats_.budget_bytes)};
-    changed_.wait(lock);
+    if (n_reads_ == 0)
+      return Error{Code::kOutOfMemory,
+                   fmt::format("expert cache: {} bytes wanted, all {} of the budget of {} "
+                               "are pinned",
+                               bytes, arena_bytes_, stats_.budget_bytes)};
+    collect(true);
   }
   return {};
 }
 
-Result<ExpertLease> ExpertCache::request(int block, std::span<const int32_t> experts) {
-  std::unique_lock lock(mutex_);
-  ++clock_;
-  std::vector<Slot*> pinned;
-  std::vector<ExpertId> missing;
-  // Hits are pinned first, so that making room for the misses cannot take them.
-  for (int32_t e : experts) {
-    const ExpertId id{block, e};
-    const auto at = slots_.find(id);
-    if (at != slots_.end() && at->second->state != Slot::State::kFailed) {
-      ++at->second->n_pins;
-      touch(*at->second);
-      pinned.push_back(at->second.get());
-      ++stats_.n_hits;
-    } else {
-      if (at != slots_.end()) {
-        stats_.resident_bytes -= at->second->memory.bytes();
-        slots_.erase(at);
-      }
-      missing.push_back(id);
+/// A slot with memory for this expert. In the arena that may evict; on the shelf there is room or there is
+/// not.
+Result<int32_t> ExpertCache::take_slot(ExpertId id, Home home) {
+  const uint64_t bytes = store_.slot_bytes(id.block);
+  if (home == Home::kArena) TRY(make_arena_room(bytes));
+  int32_t slot = -1;
+  const auto fits = std::find_if(spare_.rbegin(), spare_.rend(),
+                                 [&](int32_t s) { return slots_[s].memory.bytes() == bytes; });
+  if (fits != spare_.rend()) {
+    slot = *fits;
+    spare_.erase(std::next(fits).base());
+  } else {
+    free_spares(stats_.budget_bytes - bytes);
+    Buffer memory = TRY(Buffer::allocate(budget_, bytes, "experts"));
+    if (empty_.empty()) {
+      empty_.push_back(static_cast<int32_t>(slots_.size()));
+      slots_.emplace_back();
     }
-  }
-  const auto give_up = [&](Error error) {
-    for (Slot* slot : pinned) --slot->n_pins;
-    return error;
-  };
-  for (const ExpertId& id : missing) {
-    const uint64_t bytes = store_.slot_bytes(block);
-    if (Result<void> room = make_room(bytes, lock); !room) return give_up(std::move(room).error());
-    Result<Buffer> memory = Buffer::allocate(budget_, bytes, "experts");
-    if (!memory) return give_up(std::move(memory).error());
+    slot = empty_.back();
+    empty_.pop_back();
+    slots_[slot].memory = std::move(memory);
     stats_.resident_bytes += bytes;
     stats_.peak_bytes = std::max(stats_.peak_bytes, stats_.resident_bytes);
-    ++stats_.n_misses;
-    auto slot = std::make_unique<Slot>();
-    slot->id = id;
-    slot->memory = std::move(memory).value();
-    slot->n_pins = 1;
-    slot->last_use = clock_;
-    slot->uses = 1.0;
-    pinned.push_back(slot.get());
-    readers_.submit([this, target = slot.get()] { read(*target); });
-    slots_.emplace(id, std::move(slot));
   }
-  return ExpertLease(std::make_unique<Lease>(*this, std::move(pinned)));
+  slots_[slot].id = id;
+  slots_[slot].home = home;
+  slot_of(id) = slot;
+  bytes_of(home) += bytes;
+  if (home == Home::kArena) rank_.insert(id);
+  return slot;
 }
 
-void ExpertCache::read(Slot& slot) {
-  // The slot is being read: nobody frees it, and nobody else touches its memory.
-  Result<ResidentExpert> resident = store_.read(slot.id, {slot.memory.data(), slot.memory.bytes()});
-  {
-    std::lock_guard lock(mutex_);
-    if (resident) {
-      slot.resident = *resident;
-      slot.state = Slot::State::kReady;
-      stats_.bytes_read += store_.expert_bytes(slot.id.block);
-    } else {
-      slot.error = std::move(resident).error();
-      slot.state = Slot::State::kFailed;
+// ---- reads
+
+void ExpertCache::start_read(int32_t slot) {
+  Slot& s = slots_[slot];
+  s.state = State::kReading;
+  s.n_reads = ExpertStore::kReads;
+  if (s.home == Home::kArena) rank_.pin(s.id);  // until the reads have ended
+  if (n_reads_++ == 0) busy_since_ = Clock::now();
+  const auto reads = store_.reads(s.id, {s.memory.data(), s.memory.bytes()},
+                                  static_cast<uint64_t>(slot) * ExpertStore::kReads);
+  unsubmitted_.insert(unsubmitted_.end(), reads.begin(), reads.end());
+}
+
+void ExpertCache::submit_reads() {
+  if (unsubmitted_.empty()) return;
+  reads_->submit(unsubmitted_);
+  unsubmitted_.clear();
+}
+
+void ExpertCache::collect(bool wait) {
+  if (n_reads_ == 0) return;
+  submit_reads();
+  finished_.clear();
+  reads_->collect(finished_, wait);
+  for (FinishedRead& read : finished_) {
+    const auto slot = static_cast<int32_t>(read.tag / ExpertStore::kReads);
+    Slot& s = slots_[slot];
+    if (read.bytes)
+      s.planes[read.tag % ExpertStore::kReads] = read.bytes->data();
+    else
+      s.error = Error{read.bytes.error().code, fmt::format("expert {} of block {}: {}", s.id.index,
+                                                           s.id.block, read.bytes.error().message)};
+    if (--s.n_reads > 0) continue;
+    if (--n_reads_ == 0) stats_.busy_seconds += seconds_since(busy_since_);
+    s.state = s.error ? State::kFailed : State::kReady;
+    if (!s.error) {
+      s.expert = store_.assemble(s.id, s.planes);
+      stats_.bytes_read += store_.expert_bytes(s.id.block);
+    }
+    if (s.home == Home::kArena) rank_.unpin(s.id);
+    if (s.dropped || (s.error && s.n_pins == 0)) {
+      std::erase(shelf_, slot);
+      release(slot);
     }
   }
-  changed_.notify_all();
 }
 
-void ExpertCache::unpin(std::span<Slot* const> slots) {
-  std::lock_guard lock(mutex_);
-  for (Slot* slot : slots) --slot->n_pins;
+// ---- requests
+
+void ExpertCache::pin(int32_t slot) {
+  ++slots_[slot].n_pins;
+  rank_.pin(slots_[slot].id);
+}
+
+void ExpertCache::unpin(int32_t slot) {
+  Slot& s = slots_[slot];
+  rank_.unpin(s.id);
+  if (--s.n_pins == 0 && s.state == State::kFailed) release(slot);
+}
+
+/// From the shelf to the arena, whether or not its read has ended.
+void ExpertCache::adopt(int32_t slot) {
+  Slot& s = slots_[slot];
+  std::erase(shelf_, slot);
+  shelf_bytes_ -= s.memory.bytes();
+  arena_bytes_ += s.memory.bytes();
+  s.home = Home::kArena;
+  rank_.insert(s.id);
+  if (s.state == State::kReading) rank_.pin(s.id);
+}
+
+void ExpertCache::expire_shelf(int block) {
+  std::erase_if(shelf_, [&](int32_t slot) {
+    Slot& s = slots_[slot];
+    if (s.id.block == block) return false;
+    if (s.state == State::kReading) {
+      s.dropped = true;
+      return false;
+    }
+    release(slot);
+    return true;
+  });
+}
+
+Result<ExpertLease> ExpertCache::request(int block, std::span<const int32_t> experts) {
+  rank_.on_request();
+  collect(false);
+  if (block != last_block_) expire_shelf(block);
+  last_block_ = block;
+  auto lease = std::make_unique<Lease>(*this);
+  // What is here is pinned first, so that making room for the rest cannot take it.
+  for (int32_t e : experts) {
+    const ExpertId id{block, e};
+    rank_.on_use(id);
+    const int32_t slot = slot_of(id);
+    if (slot < 0) continue;
+    if (slots_[slot].home == Home::kShelf) {
+      slots_[slot].dropped = false;
+      adopt(slot);
+      ++stats_.n_prefetch_used;
+    } else {
+      ++stats_.n_hits;
+    }
+    lease->add(slot);
+  }
+  TRY(make_arena_room(0));  // for what was adopted
+  for (int32_t e : experts) {
+    const ExpertId id{block, e};
+    if (slot_of(id) >= 0) continue;
+    const Result<int32_t> slot = take_slot(id, Home::kArena);
+    if (!slot) {
+      submit_reads();
+      return slot.error();
+    }
+    ++stats_.n_misses;
+    lease->add(*slot);
+    start_read(*slot);
+  }
+  submit_reads();
+  return ExpertLease(std::move(lease));
+}
+
+void ExpertCache::prefetch(int block, std::span<const int32_t> experts) {
+  for (int32_t e : experts) {
+    const ExpertId id{block, e};
+    if (slot_of(id) >= 0) continue;
+    if (shelf_bytes_ + store_.slot_bytes(block) > shelf_limit_) break;
+    const Result<int32_t> slot = take_slot(id, Home::kShelf);
+    if (!slot) break;  // only a hint
+    shelf_.push_back(*slot);
+    ++stats_.n_prefetched;
+    start_read(*slot);
+  }
+  submit_reads();
 }
 
 Result<void> ExpertCache::resize(uint64_t budget_bytes) {
-  TRY(check_budget(budget_bytes));
-  std::unique_lock lock(mutex_);
-  stats_.budget_bytes = budget_bytes;
-  return make_room(0, lock);
+  if (budget_bytes < least_budget())
+    return Error{Code::kInvalidArgument,
+                 fmt::format("expert budget: {} bytes, expected at least {}", budget_bytes, least_budget())};
+  // The shelf starts again: its share changes too.
+  expire_shelf(-1);
+  while (!shelf_.empty()) collect(true);
+  set_budget(budget_bytes);
+  TRY(make_arena_room(0));
+  free_spares(budget_bytes);
+  return {};
 }
 
 ExpertCacheStats ExpertCache::stats() const {
-  std::lock_guard lock(mutex_);
-  return stats_;
+  ExpertCacheStats stats = stats_;
+  if (n_reads_ > 0) stats.busy_seconds += seconds_since(busy_since_);
+  return stats;
 }
 
 }  // namespace forebay

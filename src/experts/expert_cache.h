@@ -1,23 +1,31 @@
 /// Experts in memory under a byte budget, read from the store when missed.
 ///
-/// Invariants (mutex_ held):
+/// Invariants:
 ///  1. The bytes of all slots never exceed the budget, not for one moment: room is made before it is taken.
 ///  2. A slot that is pinned, or that a read is filling, is neither freed nor reused.
 ///  3. What is resident changes speed only: a slot's bytes are those of the file.
+///  4. What is in the arena is a function of the requests alone, never of when a read ends.
+///
+/// The arena holds what was asked for. Beside it lies a shelf of few slots for what will probably be asked
+/// for next: a request adopts from it, what is left over goes when its block has passed. Nothing in the arena
+/// makes room for a guess.
 #pragma once
 
-#include <condition_variable>
+#include <array>
+#include <chrono>
 #include <cstdint>
-#include <map>
+#include <deque>
 #include <memory>
-#include <mutex>
+#include <optional>
+#include <vector>
 
 #include "forebay/experts.h"
 
 #include "core/memory_budget.h"
+#include "core/read_queue.h"
+#include "experts/eviction_rank.h"
 #include "experts/expert_source.h"
 #include "experts/expert_store.h"
-#include "experts/read_pool.h"
 #include "tensor/buffer.h"
 
 namespace forebay {
@@ -26,11 +34,13 @@ struct ExpertCacheOptions {
   // Changes speed.
   uint64_t budget_bytes = 0;  // of all slots; at least one token's demand
   EvictionPolicy policy = EvictionPolicy::kDecay;
-  int n_readers = 8;        // reads in flight at most; a drive wants several
   double half_life = 2000;  // requests (one per block and window)
+  ReadEngine engine = ReadEngine::kAuto;
+  int queue_depth = 64;      // planes with the drive at most
+  uint64_t shelf_bytes = 0;  // of the budget, for experts read ahead; 0: none are
 };
 
-/// Thread-safe, but one lease at a time: a request may need the room that another lease pins.
+/// Confined, one lease at a time: a request may need the room that another lease pins.
 class ExpertCache : public ExpertSource {
  public:
   /// `n_used` experts per token must fit: errors name the budget and the least that works.
@@ -40,6 +50,10 @@ class ExpertCache : public ExpertSource {
 
   Result<ExpertLease> request(int block, std::span<const int32_t> experts) override;
   int64_t max_experts(int block) const override;
+  void prefetch(int block, std::span<const int32_t> experts) override;
+  int64_t max_prefetch(int block) const override;
+  bool resident(ExpertId id) const override { return rank_.resident(id); }
+  void on_route(const RouteEvent& event) override { rank_.on_route(event); }
 
   /// Evicts down to a smaller budget at once; a larger one is used as experts are missed. Same errors as
   /// create.
@@ -49,27 +63,61 @@ class ExpertCache : public ExpertSource {
 
  private:
   class Lease;
-  struct Slot;
+  enum class Home : uint8_t { kNone, kArena, kShelf };
+  enum class State : uint8_t { kEmpty, kReading, kReady, kFailed };
+  struct Slot {
+    ExpertId id;
+    Buffer memory;
+    Home home = Home::kNone;
+    State state = State::kEmpty;
+    bool dropped = false;  // freed once its reads have ended
+    int n_pins = 0;
+    int n_reads = 0;  // under way
+    std::array<const std::byte*, ExpertStore::kReads> planes = {};
+    ResidentExpert expert;
+    std::optional<Error> error;
+  };
 
-  ExpertCache(ExpertStore store, int n_used, const ExpertCacheOptions& options, MemoryBudget& budget);
-  Result<void> check_budget(uint64_t budget_bytes) const;
-  Result<void> make_room(uint64_t bytes, std::unique_lock<std::mutex>& lock);
-  Slot* find_victim();
-  void touch(Slot& slot);
-  void read(Slot& slot);
-  void unpin(std::span<Slot* const> slots);
+  ExpertCache(ExpertStore store, int n_used, const ExpertCacheOptions& options,
+              std::unique_ptr<ReadQueue> reads, MemoryBudget& budget);
+  uint64_t least_budget() const;
+  void set_budget(uint64_t budget_bytes);
+  uint64_t arena_limit() const { return stats_.budget_bytes - shelf_limit_; }
+
+  int32_t& slot_of(ExpertId id) { return slot_of_[id.block * n_experts_ + id.index]; }
+  uint64_t& bytes_of(Home home) { return home == Home::kArena ? arena_bytes_ : shelf_bytes_; }
+  Result<int32_t> take_slot(ExpertId id, Home home);
+  Result<void> make_arena_room(uint64_t bytes);
+  void start_read(int32_t slot);
+  void submit_reads();
+  void adopt(int32_t slot);
+  void release(int32_t slot);  // its memory becomes spare
+  void free_spares(uint64_t down_to);
+  void expire_shelf(int block);
+  void pin(int32_t slot);
+  void unpin(int32_t slot);
+  void collect(bool wait);
 
   const ExpertStore store_;
   const int n_used_;
-  ExpertCacheOptions options_;
+  const ExpertCacheOptions options_;
   MemoryBudget& budget_;
+  const int64_t n_experts_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;  // a read ended
-  std::map<ExpertId, std::unique_ptr<Slot>> slots_;
-  uint64_t clock_ = 0;
+  std::deque<Slot> slots_;
+  std::vector<int32_t> slot_of_;  // by block and expert; -1: none
+  std::vector<int32_t> empty_;    // slots without memory
+  std::vector<int32_t> spare_;    // slots whose memory waits for reuse
+  std::vector<int32_t> shelf_;
+  EvictionRank rank_;  // of the arena
+  uint64_t arena_bytes_ = 0, shelf_bytes_ = 0, shelf_limit_ = 0;
+  int last_block_ = -1;
   ExpertCacheStats stats_;
-  ReadPool readers_;  // last: its reads end before what they touch goes
+  std::chrono::steady_clock::time_point busy_since_;
+  int n_reads_ = 0;  // slots with reads under way
+  std::vector<QueuedRead> unsubmitted_;
+  std::vector<FinishedRead> finished_;
+  std::unique_ptr<ReadQueue> reads_;  // last: its reads end before what they write to goes
 };
 
 }  // namespace forebay

@@ -10,6 +10,7 @@
 
 #include "forebay/result.h"
 
+#include "experts/route_observer.h"
 #include "tensor/view.h"
 
 namespace forebay {
@@ -47,14 +48,22 @@ class ExpertLease {
 };
 
 /// Confined: one lease at a time.
-class ExpertSource {
+class ExpertSource : public RouteObserver {
  public:
-  virtual ~ExpertSource() = default;
   /// Starts making the experts available; all reads are under way when it returns. `experts` are distinct,
   /// and at most max_experts(block). Errors: kOutOfMemory, kIo.
   virtual Result<ExpertLease> request(int block, std::span<const int32_t> experts) = 0;
   /// How many experts of a block one request may name: callers with more work in waves.
   virtual int64_t max_experts(int block) const = 0;
+
+  /// Hints that these experts, most wanted first, will probably be requested soon. Changes speed only.
+  virtual void prefetch(int /*block*/, std::span<const int32_t> /*experts*/) {}
+  /// How many a hint may usefully name now; 0: do not bother.
+  virtual int64_t max_prefetch(int /*block*/) const { return 0; }
+  /// Whether a request would find it without reading: a function of the requests so far.
+  virtual bool resident(ExpertId) const { return true; }
+  /// A row's routing, before the request it belongs to.
+  void on_route(const RouteEvent& /*event*/) override {}
 };
 
 }  // namespace forebay

@@ -1,17 +1,16 @@
 #include "experts/expert_store.h"
 
+#include <algorithm>
 #include <map>
 
-#include <fmt/format.h>
+#include "core/page_range.h"
 
 namespace forebay {
 namespace {
 
-constexpr uint64_t kPage = 4096;
-
 /// A plane's room in a slot: its bytes may start and end inside a page.
 uint64_t room(uint64_t bytes) {
-  return (bytes + 2 * kPage - 1) / kPage * kPage;
+  return (bytes + 2 * kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
 }  // namespace
@@ -49,24 +48,40 @@ uint64_t ExpertStore::expert_bytes(int block) const {
   return sum;
 }
 
+uint64_t ExpertStore::all_slot_bytes() const {
+  uint64_t sum = 0;
+  for (int b = 0; b < n_blocks(); ++b) sum += slot_bytes(b) * static_cast<uint64_t>(n_experts(b));
+  return sum;
+}
+
 int64_t ExpertStore::n_experts(int block) const {
   return blocks_[block][0].matrices.n_experts;
 }
 
-Result<ResidentExpert> ExpertStore::read(ExpertId id, std::span<std::byte> slot) const {
-  std::array<MatrixView, 3> views;
-  for (size_t p = 0; p < views.size(); ++p) {
+int64_t ExpertStore::max_experts() const {
+  int64_t most = 0;
+  for (int b = 0; b < n_blocks(); ++b) most = std::max(most, n_experts(b));
+  return most;
+}
+
+std::array<QueuedRead, ExpertStore::kReads> ExpertStore::reads(ExpertId id, std::span<std::byte> slot,
+                                                               uint64_t tag) const {
+  std::array<QueuedRead, kReads> reads;
+  for (size_t p = 0; p < reads.size(); ++p) {
     const Plane& plane = blocks_[id.block][p];
     const uint64_t at =
         plane.matrices.file_offset + static_cast<uint64_t>(id.index * plane.matrices.expert_stride);
-    const Result<std::span<const std::byte>> bytes =
-        plane.file->read_around(at, plane.bytes(), slot.first(room(plane.bytes())));
-    if (!bytes)
-      return Error{bytes.error().code,
-                   fmt::format("expert {} of block {}: {}", id.index, id.block, bytes.error().message)};
-    views[p] = plane.matrices.first;
-    views[p].data = bytes->data();
+    reads[p] = {plane.file.get(), at, plane.bytes(), slot.first(room(plane.bytes())), tag + p};
     slot = slot.subspan(room(plane.bytes()));
+  }
+  return reads;
+}
+
+ResidentExpert ExpertStore::assemble(ExpertId id, const std::array<const std::byte*, kReads>& planes) const {
+  std::array<MatrixView, kReads> views;
+  for (size_t p = 0; p < views.size(); ++p) {
+    views[p] = blocks_[id.block][p].matrices.first;
+    views[p].data = planes[p];
   }
   return ResidentExpert{id.index, views[0], views[1], views[2]};
 }

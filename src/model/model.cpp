@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include <fmt/format.h>
 
+#include "core/mapped_memory.h"
 #include "kernels/matmul.h"
 #include "kernels/rms_norm.h"
 #include "model/arch/arch.h"
@@ -26,8 +28,14 @@ struct Model::Impl {
   Buffer logits;  // grows to the most rows ever asked for
   Batch batch;
 
-  LayerContext layers() { return {*kernels, config, scratch, *experts}; }
+  RoutingOptions routing;
+  RouteObserver* trace = nullptr;
+
+  LayerContext layers(bool draft = false) {
+    return {*kernels, config, scratch, *experts, routing, trace, draft};
+  }
   Result<void> place_experts(Storage& storage, const ModelOptions& options);
+  void read_trunk(const GgufFile& from) const;
   Result<void> check(std::span<const Span> window) const;
   void fill_batch(std::span<const Span> window);
   Result<TensorView<float>> logits_for(int64_t rows);
@@ -64,6 +72,8 @@ Result<Model> Model::load(Storage& storage, const GgufFile& file, const GgufFile
   impl->mtp_file = mtp_file;
   impl->kernels = &ctx;
   impl->budget = &budget;
+  impl->routing = options.routing;
+  impl->trace = options.trace;
   impl->config = TRY(ModelConfig::from_gguf(file));
   if (!options.mtp) {
     impl->config.n_mtp_blocks = 0;
@@ -73,6 +83,11 @@ Result<Model> Model::load(Storage& storage, const GgufFile& file, const GgufFile
   }
   impl->weights = TRY(Weights::load(file, options.mtp ? mtp_file : nullptr, impl->config, budget));
   TRY(impl->place_experts(storage, options));
+  for (const BlockWeights& block : impl->weights.blocks)
+    if (block.ngram && is_large(*block.ngram)) {
+      const MatrixView& table = block.ngram->table;
+      advise({table.data, static_cast<size_t>(table.n_rows * table.row_stride_bytes)}, MapAdvice::kRandom);
+    }
   impl->max_window = options.max_window;
   impl->scratch = TRY(Scratch::allocate(impl->config, impl->weights.mtp.has_value(), options.max_window,
                                         ctx.pool().n_threads(), budget));
@@ -87,15 +102,30 @@ Result<void> Model::Impl::place_experts(Storage& storage, const ModelOptions& op
   ExpertStore store = TRY(ExpertStore::open(storage, weights.experts));
   ExpertCacheOptions cache_options = options.cache;
   if (options.experts == ExpertPlacement::kResident) {
-    cache_options.budget_bytes = 0;
-    for (int b = 0; b < store.n_blocks(); ++b)
-      cache_options.budget_bytes += store.slot_bytes(b) * static_cast<uint64_t>(store.n_experts(b));
+    cache_options.budget_bytes = store.all_slot_bytes();
+    cache_options.shelf_bytes = 0;
   }
   std::unique_ptr<ExpertCache> made =
       TRY(ExpertCache::create(std::move(store), config.ffn.n_used, cache_options, *budget));
   cache = made.get();
   experts = std::move(made);
+  read_trunk(*file);
+  if (mtp_file != nullptr) read_trunk(*mtp_file);
   return {};
+}
+
+/// Every token needs all of what is neither an expert nor a row of the n-gram table: read in order now, not
+/// page by page during the first token.
+void Model::Impl::read_trunk(const GgufFile& from) const {
+  std::set<const std::byte*> elsewhere;
+  for (const ExpertPlanes& planes : weights.experts)
+    for (const ExpertMatrices* plane : {&planes.gate, &planes.up, &planes.down})
+      elsewhere.insert(plane->first.data);
+  for (const BlockWeights& block : weights.blocks)
+    if (block.ngram) elsewhere.insert(block.ngram->table.data);
+  for (const TensorInfo& tensor : from.tensors())
+    if (const auto bytes = from.bytes(tensor); !elsewhere.contains(bytes.data()))
+      advise(bytes, MapAdvice::kPopulate);
 }
 
 Result<SequenceState> Model::new_state(int64_t context) {
@@ -134,7 +164,8 @@ void Model::Impl::fill_batch(std::span<const Span> window) {
   batch.positions.clear();
   for (const Span& span : window) {
     const auto n = static_cast<int64_t>(span.tokens.size());
-    batch.parts.push_back({span.state, batch.n_rows, n, span.state->n_cells(), span.tokens});
+    batch.parts.push_back({span.state, batch.n_rows, n, span.state->n_cells(), span.tokens, span.prompt,
+                           std::min(span.n_exact, n)});
     for (int64_t i = 0; i < n; ++i) batch.positions.push_back(span.state->n_cells() + i);
     batch.n_rows += n;
   }
@@ -244,12 +275,12 @@ Result<ForwardOutput> Model::draft(SequenceState& state, TensorView<const float>
   const TensorView<float> logits = TRY(m.logits_for(n_logits));
 
   m.batch.n_rows = T;
-  m.batch.parts.assign(1, {&state, 0, T, state.n_mtp_cells(), next_tokens});
+  m.batch.parts.assign(1, {&state, 0, T, state.n_mtp_cells(), next_tokens, false, 0});
   m.batch.positions.clear();
   for (int64_t i = 0; i < T; ++i) m.batch.positions.push_back(state.n_mtp_cells() + i);
   m.scratch.rope.fill(m.batch.positions, m.config.attention.n_rot, m.config.attention.rope_theta);
 
-  LayerContext lc = m.layers();
+  LayerContext lc = m.layers(/*draft=*/true);
   // `hidden` may be the residual of the forward pass before: the block's own residual goes elsewhere.
   const TensorView<float> residual = m.scratch.final_TW.slice_rows(0, T);
   TRY(run_draft_block(lc, m.batch, m.weights, hidden, residual));

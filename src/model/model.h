@@ -10,6 +10,7 @@
 #include "gguf/gguf.h"
 #include "kernels/context.h"
 #include "model/config.h"
+#include "model/layers/layers.h"
 #include "model/state.h"
 #include "model/weights.h"
 #include "model/window.h"
@@ -24,6 +25,10 @@ struct ModelOptions {
   /// Changes speed.
   ExpertPlacement experts = ExpertPlacement::kMapped;
   ExpertCacheOptions cache = {};  // its budget counts with kStreamed
+  /// Changes results.
+  RoutingOptions routing = {};
+  /// Sees every routed row; must outlive the model.
+  RouteObserver* trace = nullptr;
 };
 
 /// Confined: one forward pass at a time.

@@ -19,6 +19,10 @@ struct Span {
   SequenceState* state = nullptr;
   std::span<const int32_t> tokens;
   LogitRows logits = LogitRows::kLast;
+  /// Whether these are a prompt's tokens, and how many of the last of them the next token hangs on most:
+  /// those are routed exactly where cache-aware routing is on.
+  bool prompt = false;
+  int64_t n_exact = 0;
 };
 
 /// Borrowed from the model until its next forward pass.
@@ -38,6 +42,8 @@ struct Batch {
     int64_t n_rows;
     int64_t first_cell;  // position of its first token
     std::span<const int32_t> tokens;
+    bool prompt = false;
+    int64_t n_exact = 0;  // last rows
   };
   int64_t n_rows = 0;
   std::vector<Part> parts;

@@ -43,7 +43,7 @@ const std::vector<Folder> kFolders = {
 
 /// Headers of include/forebay/: a folder may include those of the folders it may use. result.h is everyone's.
 const std::map<std::string, std::string> kOwnerOfPublicHeader = {
-    {"result.h", "core"},    {"experts.h", "experts"}, {"sampling.h", "sampling"},
+    {"result.h", "core"},    {"io.h", "core"}, {"experts.h", "experts"}, {"sampling.h", "sampling"},
     {"options.h", "engine"}, {"session.h", "engine"},  {"engine.h", "engine"},
 };
 

@@ -223,6 +223,7 @@ TEST_F(Kld, FlagsChangeWhatIsMeasured) {
   EXPECT_GT(measured({"--window", "4"})["windows"], plain["windows"]);
   EXPECT_EQ(measured({"-n", "5"})["tokens"], 2 * 4);
   EXPECT_NE(measured({"--window", "4", "--seed", "2"})["ci95"], measured({"--window", "4"})["ci95"]);
+  EXPECT_EQ(measured({"--step"})["mean_kld"], plain["mean_kld"]) << "here nothing depends on a cache";
   // Upside down, every likeliest token is another.
   write_scripted_model(file("sharp.gguf"), {.sharpness = -1});
   const nlohmann::json flips = measured({"--flips", "1"});

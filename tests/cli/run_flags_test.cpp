@@ -32,7 +32,8 @@ std::string shown(const Arguments& arguments) {
        {"model", "text", "reasoning", "finish_reason", "prompt_tokens", "ids", "logprobs", "reserved_bytes"})
     if (json.contains(key)) out += std::string(key) + ": " + json[key].dump() + "\n";
   if (json.contains("experts"))
-    for (const char* key : {"hits", "budget_bytes"}) out += json["experts"][key].dump() + "\n";
+    for (const char* key : {"hits", "prefetched", "io", "budget_bytes"})
+      out += json["experts"][key].dump() + "\n";
   return out;
 }
 
@@ -81,6 +82,11 @@ TEST(RunFlags, EachChangesSomethingThatShows) {
                               "--json", "--experts",
                               "stream", "--budget",
                               "4M"};
+  const Arguments long_prompt =
+      changed(streamed, "-p",
+              "The first part of this question is long, so that most of it is not among the last tokens. It "
+              "says that "
+              "rivers are wide, that winters are cold, and that a train takes an hour. What is 37 + 58?");
   const Arguments resident(streamed.begin(), streamed.end() - 4);
 
   const Arguments lenient = changed(dry, "--dry-multiplier", "0.05");
@@ -116,6 +122,11 @@ TEST(RunFlags, EachChangesSomethingThatShows) {
       {"--experts", {resident, with(resident, {"--experts", "resident"})}},
       {"--budget", {streamed, changed(streamed, "--budget", "1M")}},
       {"--policy", {streamed, with(streamed, {"--policy", "lru"})}},
+      {"--prefetch", {streamed, with(streamed, {"--prefetch", "off"})}},
+      {"--io", {streamed, with(streamed, {"--io", "threads"})}},
+      {"--route-bias", {streamed, with(streamed, {"--route-bias", "50"})}},
+      {"--route-bias-prompt", {long_prompt, with(long_prompt, {"--route-bias-prompt", "50"})}},
+      {"--stats", {plain, with(plain, {"--stats", "json"})}},
       {"--memory-limit", {s, with(s, {"--memory-limit", "1M"})}},
       {"--reference-kernels",
        {with(s, {"--logprobs", "8"}), with(s, {"--logprobs", "8", "--reference-kernels"})}},

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "temp_dir.h"
+#include "temporary_directory.h"
 #include "test_models.h"
 
 namespace forebay {
@@ -22,7 +22,7 @@ struct Change {
 };
 
 /// A copy of a model with one thing wrong.
-std::filesystem::path altered(const testing::TempDir& folder, const std::string& family,
+std::filesystem::path altered(const TemporaryDirectory& folder, const std::string& family,
                               const Change& change) {
   const auto storage = make_posix_storage();
   const GgufFile source = GgufFile::open(*storage, testing::converted_vectors(family)).value();
@@ -64,7 +64,7 @@ std::string load_error(const std::filesystem::path& path, ModelOptions options =
 }
 
 std::string error_with(const std::string& family, const Change& change) {
-  const testing::TempDir folder;
+  const TemporaryDirectory folder;
   return load_error(altered(folder, family, change));
 }
 
@@ -141,7 +141,7 @@ TEST(ModelConfig, NanInSmallTensorsIsFoundAtLoad) {
 }
 
 TEST(ModelConfig, NanInLargeTensorsIsNamedByTheForwardPass) {
-  const testing::TempDir folder;
+  const TemporaryDirectory folder;
   testing::LoadedModel m(altered(folder, "qwen3moe", {.poison = "blk.1.attn_q.weight"}));
   SequenceState state = m.state(16);
   const std::vector<int32_t> ids{1, 2, 3};
@@ -160,7 +160,7 @@ TEST(ModelConfig, ADraftHeadThatIsAnnouncedButAbsentIsRefused) {
   }};
   EXPECT_EQ(error_with("qwen4exp", change), "blk.8.nextn.enorm.weight: missing tensor");
   // Without the head nobody misses it.
-  const testing::TempDir folder;
+  const TemporaryDirectory folder;
   EXPECT_EQ(load_error(altered(folder, "qwen4exp", change), {.mtp = false}), "");
 }
 

@@ -11,6 +11,10 @@ namespace {
 
 using testing::LoadedModel;
 
+constexpr EvictionPolicy kPolicies[] = {EvictionPolicy::kDecay,    EvictionPolicy::kLru,
+                                        EvictionPolicy::kLfu,      EvictionPolicy::kEma,
+                                        EvictionPolicy::kNearPick, EvictionPolicy::kInverse};
+
 ModelOptions streamed(uint64_t budget_bytes, EvictionPolicy policy = EvictionPolicy::kDecay) {
   ModelOptions options;
   options.experts = ExpertPlacement::kStreamed;
@@ -41,8 +45,12 @@ TEST_P(StreamedExperts, GiveTheBitsOfMappedOnesAtEveryBudgetAndPolicy) {
   const std::vector<float> want = mapped.logits(ids);
   const uint64_t least = least_budget(file);
   for (uint64_t budget : {least, 3 * least, uint64_t{1} << 30})
-    for (EvictionPolicy policy : {EvictionPolicy::kDecay, EvictionPolicy::kLru, EvictionPolicy::kLfu}) {
-      LoadedModel m(file, 2, best_isa(), streamed(budget, policy));
+    for (EvictionPolicy policy : kPolicies) {
+      ModelOptions options = streamed(budget, policy);
+      // Every second policy reads ahead, every third reads with threads.
+      if (static_cast<int>(policy) % 2 == 0) options.cache.shelf_bytes = budget / 4;
+      if (static_cast<int>(policy) % 3 == 0) options.cache.engine = ReadEngine::kThreads;
+      LoadedModel m(file, 2, best_isa(), options);
       for (int64_t window : {1, 256}) {
         const std::vector<float> got = m.logits(ids, window);
         EXPECT_EQ(std::memcmp(want.data(), got.data(), want.size() * sizeof(float)), 0)
@@ -51,7 +59,64 @@ TEST_P(StreamedExperts, GiveTheBitsOfMappedOnesAtEveryBudgetAndPolicy) {
       const ExpertCacheStats stats = m.model->expert_cache()->stats();
       EXPECT_LE(stats.peak_bytes, budget);
       EXPECT_GT(stats.n_misses, 0u);
+      if (options.cache.shelf_bytes > 0 && budget > 2 * least) {
+        EXPECT_GT(stats.n_prefetch_used, 0u);
+      }
     }
+}
+
+TEST_P(StreamedExperts, MayChangeTheirBudgetBetweenWindows) {
+  const std::filesystem::path file = testing::converted_vectors(GetParam(), "q8_0");
+  std::vector<int32_t> ids = testing::expected_of(GetParam()).ints("ids");
+  ids.resize(60);
+  LoadedModel mapped(file);
+  const std::vector<float> want = mapped.logits(ids);
+  const uint64_t least = least_budget(file);
+  ModelOptions options = streamed(8 * least);
+  options.cache.shelf_bytes = least;
+  LoadedModel m(file, 2, best_isa(), options);
+  SequenceState state = m.model->new_state(256).value();
+  const auto n_vocab = static_cast<size_t>(m.model->config().n_vocab);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (i % 7 == 6) {
+      ASSERT_TRUE(m.model->expert_cache()->resize(least * (i % 2 == 0 ? 1 : 5)).has_value());
+      EXPECT_LE(m.model->expert_cache()->stats().resident_bytes, least * (i % 2 == 0 ? 1 : 5));
+    }
+    const Span span{&state, std::span(ids).subspan(i, 1), LogitRows::kLast};
+    const ForwardOutput out = m.model->forward({&span, 1}).value();
+    ASSERT_EQ(std::memcmp(out.logits.data, want.data() + i * n_vocab, n_vocab * sizeof(float)), 0) << i;
+  }
+}
+
+TEST_P(StreamedExperts, RoutedByWhatIsInMemoryGiveTheSameBitsEveryTime) {
+  const std::filesystem::path file = testing::converted_vectors(GetParam(), "q8_0");
+  std::vector<int32_t> ids = testing::expected_of(GetParam()).ints("ids");
+  LoadedModel mapped(file);
+  const std::vector<float> exact = mapped.logits(ids);
+  ModelOptions options = streamed(3 * least_budget(file));
+  options.routing.decode = {.lambda = 2, .protect = 1};
+  std::vector<std::vector<float>> runs;
+  std::vector<uint64_t> misses;
+  for (bool ahead : {false, true})
+    for (ReadEngine engine : {ReadEngine::kAuto, ReadEngine::kThreads}) {
+      options.cache.engine = engine;
+      // The shelf takes room of its own, so that the arena stays the same.
+      options.cache.shelf_bytes = ahead ? least_budget(file) : 0;
+      ModelOptions with_shelf = options;
+      with_shelf.cache.budget_bytes += with_shelf.cache.shelf_bytes;
+      LoadedModel m(file, 2, best_isa(), with_shelf);
+      runs.push_back(m.logits(ids, 1));
+      misses.push_back(m.model->expert_cache()->stats().n_misses +
+                       m.model->expert_cache()->stats().n_prefetch_used);
+    }
+  for (size_t i = 1; i < runs.size(); ++i) {
+    EXPECT_EQ(std::memcmp(runs[0].data(), runs[i].data(), exact.size() * sizeof(float)), 0) << i;
+    EXPECT_EQ(misses[0], misses[i]);
+  }
+  EXPECT_NE(std::memcmp(runs[0].data(), exact.data(), exact.size() * sizeof(float)), 0);
+  LoadedModel plain(file, 2, best_isa(), streamed(3 * least_budget(file)));
+  (void)plain.logits(ids, 1);
+  EXPECT_LT(misses[0], plain.model->expert_cache()->stats().n_misses);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, StreamedExperts,

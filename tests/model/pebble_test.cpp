@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "convert/convert.h"
-#include "temp_dir.h"
+#include "temporary_directory.h"
 #include "test_models.h"
 
 namespace forebay {
@@ -24,7 +24,7 @@ class PebbleCheckpoint : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     if (!std::filesystem::exists(kCheckpoint / "model.safetensors")) return;
-    folder_ = std::make_unique<testing::TempDir>();
+    folder_ = std::make_unique<TemporaryDirectory>();
     const auto storage = make_posix_storage();
     ThreadPool pool(2);
     ConvertOptions options;
@@ -37,9 +37,9 @@ class PebbleCheckpoint : public ::testing::Test {
   void SetUp() override {
     if (folder_ == nullptr) GTEST_SKIP() << "the pebble checkpoint is not beside this checkout";
   }
-  static std::unique_ptr<testing::TempDir> folder_;
+  static std::unique_ptr<TemporaryDirectory> folder_;
 };
-std::unique_ptr<testing::TempDir> PebbleCheckpoint::folder_;
+std::unique_ptr<TemporaryDirectory> PebbleCheckpoint::folder_;
 
 double log_sum_exp(const float* row, int64_t n) {
   const float top = *std::max_element(row, row + n);

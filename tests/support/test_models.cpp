@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "convert/convert.h"
-#include "temp_dir.h"
+#include "temporary_directory.h"
 
 namespace forebay::testing {
 namespace {
@@ -20,7 +20,7 @@ T must(Result<T> result) {
 }  // namespace
 
 std::filesystem::path converted_vectors(const std::string& family, const std::string& type) {
-  static TempDir folder;
+  static TemporaryDirectory folder;
   const std::filesystem::path out = folder / (family + "-" + type + ".gguf");
   if (std::filesystem::exists(out)) return out;
   const auto storage = make_posix_storage();

@@ -13,16 +13,17 @@ namespace forebay {
 /// llama, qwen2, qwen3, qwen3moe, qwen3next, qwen35moe: one residual stream, a norm before each sub-block.
 Result<void> run_prenorm_blocks(LayerContext& lc, const Batch& batch, const Weights& w,
                                 TensorView<float> residual_TD);
+/// `next` is the block after it, whose experts are read ahead; null: none.
 Result<void> run_prenorm_block(LayerContext& lc, const Batch& batch, const BlockWeights& w, int block,
-                               std::span<AttentionState* const> attention_states,
+                               const BlockWeights* next, std::span<AttentionState* const> attention_states,
                                TensorView<float> residual_TD);
 
 /// qwen4exp: several streams read and written through hyper-connections, an n-gram table at one block.
 Result<void> run_hyper_blocks(LayerContext& lc, const Batch& batch, const Weights& w,
                               TensorView<float> streams_TW);
 Result<void> run_hyper_block(LayerContext& lc, const Batch& batch, const BlockWeights& w, int block,
-                             int block_cells, std::span<AttentionState* const> attention_states,
-                             TensorView<float> streams_TW);
+                             const BlockWeights* next, int block_cells,
+                             std::span<AttentionState* const> attention_states, TensorView<float> streams_TW);
 
 /// The draft head's block over prepared pairs; leaves its residual in residual_TW.
 Result<void> run_draft_block(LayerContext& lc, const Batch& batch, const Weights& w,

@@ -28,8 +28,9 @@ Result<void> run_draft_block(LayerContext& lc, const Batch& batch, const Weights
 
   std::vector<AttentionState*> states{&batch.parts[0].state->mtp()};
   if (c.family == Family::kQwen4Exp)
-    return run_hyper_block(lc, batch, m.block, c.n_blocks, /*block_cells=*/0, states, residual);
-  return run_prenorm_block(lc, batch, m.block, c.n_blocks, states, residual);
+    return run_hyper_block(lc, batch, m.block, c.n_blocks, /*next=*/nullptr, /*block_cells=*/0, states,
+                           residual);
+  return run_prenorm_block(lc, batch, m.block, c.n_blocks, /*next=*/nullptr, states, residual);
 }
 
 }  // namespace forebay

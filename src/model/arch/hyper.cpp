@@ -5,8 +5,8 @@
 namespace forebay {
 
 Result<void> run_hyper_block(LayerContext& lc, const Batch& batch, const BlockWeights& w, int block,
-                             int block_cells, std::span<AttentionState* const> states,
-                             TensorView<float> streams) {
+                             const BlockWeights* next, int block_cells,
+                             std::span<AttentionState* const> states, TensorView<float> streams) {
   const TensorView<float> x = lc.scratch.input_TD.slice_rows(0, batch.n_rows);
   const TensorView<float> y = lc.scratch.output_TD.slice_rows(0, batch.n_rows);
 
@@ -20,7 +20,13 @@ Result<void> run_hyper_block(LayerContext& lc, const Batch& batch, const BlockWe
   write_hyper_connection(lc, y, streams);
 
   read_hyper_connection(lc, w.ffn_streams, streams, x);
-  TRY(ffn_layer(lc, w.ffn, block, x, y));
+  const auto next_input = [&](TensorView<float> to) {
+    HyperConnectionWeights read = next->ffn_streams;
+    read.inject = {};  // this block's gates are still to be used
+    read_hyper_connection(lc, read, streams, to);
+  };
+  const LookAhead ahead{next != nullptr ? &next->ffn.router : nullptr, next_input};
+  TRY(ffn_layer(lc, batch, w.ffn, block, next != nullptr ? &ahead : nullptr, x, y));
   write_hyper_connection(lc, y, streams);
   return {};
 }
@@ -28,6 +34,7 @@ Result<void> run_hyper_block(LayerContext& lc, const Batch& batch, const BlockWe
 Result<void> run_hyper_blocks(LayerContext& lc, const Batch& batch, const Weights& w,
                               TensorView<float> streams) {
   const ModelConfig& c = lc.config;
+  if (c.ngram.block >= 0) ngram_read_ahead(lc, batch, *w.blocks[c.ngram.block].ngram);
   // Every stream starts as a whole copy of the embedding.
   const TensorView<float> embedded = lc.scratch.input_TD;
   for (const Batch::Part& part : batch.parts)
@@ -38,7 +45,8 @@ Result<void> run_hyper_blocks(LayerContext& lc, const Batch& batch, const Weight
                   c.d_model * sizeof(float));
 
   for (int i = 0; i < c.n_blocks; ++i)
-    TRY(run_hyper_block(lc, batch, w.blocks[i], i, c.block_cells[i], attention_states(batch, i), streams));
+    TRY(run_hyper_block(lc, batch, w.blocks[i], i, i + 1 < c.n_blocks ? &w.blocks[i + 1] : nullptr,
+                        c.block_cells[i], attention_states(batch, i), streams));
   return {};
 }
 

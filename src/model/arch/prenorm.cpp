@@ -5,7 +5,8 @@
 namespace forebay {
 
 Result<void> run_prenorm_block(LayerContext& lc, const Batch& batch, const BlockWeights& w, int block,
-                               std::span<AttentionState* const> states, TensorView<float> residual) {
+                               const BlockWeights* next, std::span<AttentionState* const> states,
+                               TensorView<float> residual) {
   const float eps = lc.config.rms_eps;
   const TensorView<float> x = lc.scratch.input_TD.slice_rows(0, batch.n_rows);
   const TensorView<float> y = lc.scratch.output_TD.slice_rows(0, batch.n_rows);
@@ -18,7 +19,11 @@ Result<void> run_prenorm_block(LayerContext& lc, const Batch& batch, const Block
   add(lc.kernels, y, residual);
 
   rms_norm(lc.kernels, residual, w.ffn_norm, eps, x);
-  TRY(ffn_layer(lc, w.ffn, block, x, y));
+  const auto next_input = [&](TensorView<float> to) {
+    rms_norm(lc.kernels, residual, next->ffn_norm, eps, to);
+  };
+  const LookAhead ahead{next != nullptr ? &next->ffn.router : nullptr, next_input};
+  TRY(ffn_layer(lc, batch, w.ffn, block, next != nullptr ? &ahead : nullptr, x, y));
   add(lc.kernels, y, residual);
   return {};
 }
@@ -28,7 +33,8 @@ Result<void> run_prenorm_blocks(LayerContext& lc, const Batch& batch, const Weig
   for (const Batch::Part& part : batch.parts)
     embed(lc, w.embedding, part.tokens, residual.slice_rows(part.first_row, part.n_rows));
   for (int i = 0; i < lc.config.n_blocks; ++i)
-    TRY(run_prenorm_block(lc, batch, w.blocks[i], i, attention_states(batch, i), residual));
+    TRY(run_prenorm_block(lc, batch, w.blocks[i], i, i + 1 < lc.config.n_blocks ? &w.blocks[i + 1] : nullptr,
+                          attention_states(batch, i), residual));
   return {};
 }
 

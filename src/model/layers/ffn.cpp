@@ -3,7 +3,6 @@
 #include "kernels/activation.h"
 #include "kernels/expert_ffn.h"
 #include "kernels/matmul.h"
-#include "kernels/router.h"
 #include "model/layers/layers.h"
 
 namespace forebay {
@@ -63,10 +62,66 @@ void run_shared_expert(LayerContext& lc, const FfnWeights& w, TensorView<const f
   matmul(lc.kernels, w.shared_router, x, lc.scratch.shared_weight.slice_rows(0, x.rows));
 }
 
+/// Chooses the experts of every row and tells who wants to know.
+void route(LayerContext& lc, const Batch& batch, int block, TensorView<const float> logits) {
+  Scratch& s = lc.scratch;
+  const int used = lc.config.ffn.n_used;
+  const auto n_experts = static_cast<size_t>(lc.config.ffn.n_experts);
+  // One look for the whole window: the requests so far decide, not the moment a read ends.
+  if (lc.routing.decode.lambda > 0 || lc.routing.prompt.lambda > 0)
+    for (size_t e = 0; e < n_experts; ++e)
+      s.resident_E[e] = lc.experts.resident({block, static_cast<int32_t>(e)});
+  for (const Batch::Part& part : batch.parts)
+    for (int64_t r = 0; r < part.n_rows; ++r) {
+      const int64_t t = part.first_row + r;
+      const std::span<const float> row(logits.row(t), n_experts);
+      int32_t* ids = &s.expert_ids[t * used];
+      const RouteBias& bias = part.prompt ? lc.routing.prompt : lc.routing.decode;
+      if (bias.lambda > 0 && r < part.n_rows - part.n_exact)
+        route_top_k_biased(row, used, bias, s.resident_E, ids, &s.expert_weights[t * used]);
+      else
+        route_top_k(row, used, ids, &s.expert_weights[t * used]);
+      const RoutePhase phase =
+          lc.draft ? RoutePhase::kDraft : (part.prompt ? RoutePhase::kPrefill : RoutePhase::kDecode);
+      const RouteEvent event{block, part.tokens[r], phase, row, {ids, static_cast<size_t>(used)}};
+      lc.experts.on_route(event);
+      if (lc.trace != nullptr) lc.trace->on_route(event);
+    }
+}
+
+/// Names what the next block will probably want, those that most rows would choose first. One row's guess is
+/// good for its first few only; many rows together are sure of most.
+void read_ahead(LayerContext& lc, const LookAhead& next, int block, int64_t T) {
+  if (lc.experts.max_prefetch(block) == 0) return;
+  Scratch& s = lc.scratch;
+  const FfnConfig& f = lc.config.ffn;
+  const TensorView<float> x = s.ahead_TD.slice_rows(0, T);
+  const TensorView<float> logits = s.router_logits.slice_rows(0, T);
+  next.input(x);
+  matmul(lc.kernels, *next.router, x, logits);
+  constexpr int kSure = 3;
+  constexpr int64_t kManyRows = 16;
+  const int k = T < kManyRows ? std::min(kSure, f.n_used) : f.n_used;
+  std::fill(s.ahead_votes_E.begin(), s.ahead_votes_E.end(), 0);
+  std::vector<int32_t>& experts = s.ahead_experts;
+  experts.resize(static_cast<size_t>(k));
+  std::vector<float> weights(static_cast<size_t>(k));
+  for (int64_t t = 0; t < T; ++t) {
+    route_top_k({logits.row(t), static_cast<size_t>(f.n_experts)}, k, experts.data(), weights.data());
+    for (int rank = 0; rank < k; ++rank) s.ahead_votes_E[experts[rank]] += 1 + k - rank;
+  }
+  experts.clear();
+  for (int32_t e = 0; e < f.n_experts; ++e)
+    if (s.ahead_votes_E[e] > 0) experts.push_back(e);
+  std::stable_sort(experts.begin(), experts.end(),
+                   [&](int32_t a, int32_t b) { return s.ahead_votes_E[a] > s.ahead_votes_E[b]; });
+  lc.experts.prefetch(block, experts);
+}
+
 }  // namespace
 
-Result<void> ffn_layer(LayerContext& lc, const FfnWeights& w, int block, TensorView<const float> x,
-                       TensorView<float> y) {
+Result<void> ffn_layer(LayerContext& lc, const Batch& batch, const FfnWeights& w, int block,
+                       const LookAhead* next, TensorView<const float> x, TensorView<float> y) {
   const FfnConfig& f = lc.config.ffn;
   if (f.n_experts == 0) {
     swiglu(lc, w.gate, w.up, w.down, x, y);
@@ -79,9 +134,7 @@ Result<void> ffn_layer(LayerContext& lc, const FfnWeights& w, int block, TensorV
   const int used = f.n_used;
   const TensorView<float> logits = s.router_logits.slice_rows(0, T);
   matmul(kernels, w.router, x, logits);
-  for (int64_t t = 0; t < T; ++t)
-    route_top_k({logits.row(t), static_cast<size_t>(f.n_experts)}, used, &s.expert_ids[t * used],
-                &s.expert_weights[t * used]);
+  route(lc, batch, block, logits);
   group_by_expert(lc, T);
 
   // All of a wave's reads are under way before anything is computed; the shared expert needs none of them.
@@ -91,6 +144,7 @@ Result<void> ffn_layer(LayerContext& lc, const FfnWeights& w, int block, TensorV
   for (size_t first = 0; first < s.experts_in_use.size(); first += wave) {
     const size_t n = std::min(wave, s.experts_in_use.size() - first);
     ExpertLease lease = TRY(lc.experts.request(block, std::span(s.experts_in_use).subspan(first, n)));
+    if (next != nullptr && first + n == s.experts_in_use.size()) read_ahead(lc, *next, block + 1, T);
     if (shared && first == 0) run_shared_expert(lc, w, x);
     while (true) {
       const std::vector<ResidentExpert> ready = TRY(lease.take_ready());

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/mapped_memory.h"
 #include "kernels/activation.h"
 #include "kernels/causal_conv.h"
 #include "kernels/decode_row.h"
@@ -17,10 +18,9 @@ float signed_root(float g) {
   return std::copysign(std::sqrt(std::max(std::fabs(g), 1e-6f)), g);
 }
 
-/// Embeddings of the part's n-grams: for every position, one table row per hash head, side by side.
-void gather_rows(LayerContext& lc, const Batch::Part& part, const MatrixView& table, TensorView<float> out) {
-  const NgramConfig& n = lc.config.ngram;
-  const DecodeFn decode = find_decoder(table.type, lc.kernels.isa());
+/// Calls visit(t, head, row id) for every position of the part and every hash head.
+template <typename Visit>
+void for_each_row(const NgramConfig& n, const Batch::Part& part, Visit visit) {
   // The tokens before this part and its own, oldest first.
   std::vector<int32_t> tokens(part.state->token_tail().begin(), part.state->token_tail().end());
   const size_t before = tokens.size();
@@ -33,9 +33,17 @@ void gather_rows(LayerContext& lc, const Batch::Part& part, const MatrixView& ta
          i >= 0 && static_cast<int>(history.size()) < n.ngram_size; --i)
       history.push_back(tokens[i]);
     ngram_row_ids(n, history, ids.data());
-    for (int h = 0; h < n.n_heads(); ++h)
-      decode(table.row(ids[h]), n.row_width, out.row(part.first_row + t) + h * n.row_width);
+    for (int h = 0; h < n.n_heads(); ++h) visit(t, h, ids[h]);
   }
+}
+
+/// Embeddings of the part's n-grams: for every position, one table row per hash head, side by side.
+void gather_rows(LayerContext& lc, const Batch::Part& part, const MatrixView& table, TensorView<float> out) {
+  const NgramConfig& n = lc.config.ngram;
+  const DecodeFn decode = find_decoder(table.type, lc.kernels.isa());
+  for_each_row(n, part, [&](int64_t t, int h, int64_t row) {
+    decode(table.row(row), n.row_width, out.row(part.first_row + t) + h * n.row_width);
+  });
 }
 
 }  // namespace
@@ -54,6 +62,19 @@ void ngram_row_ids(const NgramConfig& config, std::span<const int32_t> history, 
     for (int h = (i - 1) * config.heads_per_ngram; h < i * config.heads_per_ngram; ++h)
       rows[h] = static_cast<int64_t>(hash % config.head_sizes[h] + config.head_offsets[h]);
   }
+}
+
+bool is_large(const NgramWeights& w) {
+  constexpr int64_t kSmallTable = int64_t{256} << 20;
+  return w.table.n_rows * w.table.row_stride_bytes >= kSmallTable;
+}
+
+void ngram_read_ahead(LayerContext& lc, const Batch& batch, const NgramWeights& w) {
+  if (!is_large(w)) return;
+  for (const Batch::Part& part : batch.parts)
+    for_each_row(lc.config.ngram, part, [&](int64_t, int, int64_t row) {
+      advise({w.table.row(row), static_cast<size_t>(w.table.row_stride_bytes)}, MapAdvice::kWillNeed);
+    });
 }
 
 void ngram_injection(LayerContext& lc, const Batch& batch, const NgramWeights& w, TensorView<float> streams) {

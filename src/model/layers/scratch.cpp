@@ -67,6 +67,7 @@ void place(Scratch& s, const ModelConfig& c, bool with_mtp, int64_t T, Take take
     s.expert_out_SD = take(T * f.n_used, D);
     s.shared_out = take(T, D);
     s.shared_weight = take(T, 1);
+    s.ahead_TD = take(T, D);
   }
 
   if (c.ngram.block >= 0) {
@@ -119,6 +120,9 @@ Result<Scratch> Scratch::allocate(const ModelConfig& config, bool with_mtp, int6
   s.expert_cursors.resize(config.ffn.n_experts + 1);
   s.experts_in_use.reserve(config.ffn.n_experts);
   s.expert_calls.reserve(config.ffn.n_experts);
+  s.resident_E.resize(config.ffn.n_experts);
+  s.ahead_votes_E.resize(config.ffn.n_experts);
+  s.ahead_experts.reserve(config.ffn.n_experts);
   return s;
 }
 

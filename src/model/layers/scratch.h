@@ -42,6 +42,10 @@ struct Scratch {
   std::vector<int32_t> expert_starts, expert_cursors;          // [experts + 1]
   std::vector<int32_t> experts_in_use;
   std::vector<ExpertCall> expert_calls;
+  // Cache-aware routing and reading ahead: what is in memory; what the next block will probably want.
+  std::vector<uint8_t> resident_E;
+  TensorView<float> ahead_TD;
+  std::vector<int32_t> ahead_votes_E, ahead_experts;
 
   // n-gram injection.
   TensorView<float> ngram_rows, ngram_value, ngram_out_TW, ngram_conv_TW;

@@ -1,0 +1,53 @@
+#include "cli/expert_stats.h"
+
+#include <fmt/format.h>
+
+#include "core/format.h"
+
+namespace forebay::cli {
+namespace {
+
+uint64_t n_requested(const ExpertCacheStats& s) {
+  return s.n_hits + s.n_misses + s.n_prefetch_used;
+}
+
+double share(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+double read_rate(const ExpertCacheStats& s) {
+  return s.busy_seconds > 0 ? static_cast<double>(s.bytes_read) / s.busy_seconds : 0.0;
+}
+
+}  // namespace
+
+std::string experts_line(const ExpertCacheStats& s) {
+  std::string ahead;
+  if (s.n_prefetched > 0)
+    ahead = fmt::format(", {} of {} read ahead were used", s.n_prefetch_used, s.n_prefetched);
+  return fmt::format("experts: {:.1f} % of {} in memory{}, {} read{} at {}/s, waited {:.2f} s, {} of {} used",
+                     100 * share(s.n_hits, n_requested(s)), n_requested(s), ahead, human_bytes(s.bytes_read),
+                     s.direct_io ? " past the page cache" : "", human_bytes(static_cast<uint64_t>(read_rate(s))),
+                     s.wait_seconds, human_bytes(s.peak_bytes), human_bytes(s.budget_bytes));
+}
+
+void write_expert_stats(JsonWriter& json, const ExpertCacheStats& s) {
+  json.begin_object();
+  json.key("hits").integer(s.n_hits);
+  json.key("misses").integer(s.n_misses);
+  json.key("hit_rate").number(share(s.n_hits, n_requested(s)));
+  json.key("evictions").integer(s.n_evictions);
+  json.key("prefetched").integer(s.n_prefetched);
+  json.key("prefetch_used").integer(s.n_prefetch_used);
+  json.key("bytes_read").integer(s.bytes_read);
+  json.key("wait_seconds").number(s.wait_seconds);
+  json.key("busy_seconds").number(s.busy_seconds);
+  json.key("read_bytes_per_second").number(read_rate(s));
+  json.key("peak_bytes").integer(s.peak_bytes);
+  json.key("budget_bytes").integer(s.budget_bytes);
+  json.key("direct_io").boolean(s.direct_io);
+  json.key("io").string(name_of(s.engine));
+  json.end_object();
+}
+
+}  // namespace forebay::cli

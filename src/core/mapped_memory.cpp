@@ -1,0 +1,32 @@
+#include "core/mapped_memory.h"
+
+#include <cstdint>
+
+#include <sys/mman.h>
+
+#include "core/page_range.h"
+
+namespace forebay {
+
+void advise(std::span<const std::byte> bytes, MapAdvice advice) {
+  if (bytes.empty()) return;
+  const auto first = reinterpret_cast<uintptr_t>(bytes.data());
+  const PageRange pages = pages_around(first, bytes.size());
+  auto* at = reinterpret_cast<void*>(pages.first);
+  switch (advice) {
+    case MapAdvice::kRandom:
+      ::madvise(at, pages.length, MADV_RANDOM);
+      return;
+    case MapAdvice::kWillNeed:
+      ::madvise(at, pages.length, MADV_WILLNEED);
+      return;
+    case MapAdvice::kPopulate:
+#ifdef MADV_POPULATE_READ
+      if (::madvise(at, pages.length, MADV_POPULATE_READ) == 0) return;
+#endif
+      ::madvise(at, pages.length, MADV_WILLNEED);  // an older kernel
+      return;
+  }
+}
+
+}  // namespace forebay

@@ -1,0 +1,18 @@
+/// Hints about mapped file pages. They change speed only, and what the system will not do is not done.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace forebay {
+
+enum class MapAdvice {
+  kRandom,    // single pages far apart: a fault reads no neighbours
+  kWillNeed,  // start reading them now
+  kPopulate,  // read them all, and wait
+};
+
+/// `bytes` lie in a mapping; whole pages around them are meant.
+void advise(std::span<const std::byte> bytes, MapAdvice advice);
+
+}  // namespace forebay
