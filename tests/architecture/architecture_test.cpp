@@ -30,21 +30,23 @@ const std::vector<Folder> kFolders = {
     {"experts", {}},
     {"trace", {"experts"}},
     {"model", {"quant", "gguf", "kernels", "experts"}},
+    {"plan", {"quant", "gguf", "kernels", "experts", "model"}},
     {"sampling", {}},
-    {"engine", {"gguf", "kernels", "tokenizer", "experts", "model", "sampling"}},
+    {"engine", {"gguf", "kernels", "tokenizer", "experts", "trace", "model", "plan", "sampling"}},
     {"convert", {"quant", "gguf", "safetensors", "tokenizer"}},
+    {"synth", {"quant", "gguf", "tokenizer", "convert"}},
     {"replay", {"kernels", "experts", "trace"}},
     {"eval",
      {"quant", "gguf", "safetensors", "kernels", "tokenizer", "experts", "model", "sampling", "engine"}},
     {"cli",
-     {"quant", "gguf", "safetensors", "kernels", "tokenizer", "experts", "model", "sampling", "engine",
-      "convert", "trace", "replay", "eval"}},
+     {"quant", "gguf", "safetensors", "kernels", "tokenizer", "experts", "model", "plan", "sampling",
+      "engine", "convert", "synth", "trace", "replay", "eval"}},
 };
 
 /// Headers of include/forebay/: a folder may include those of the folders it may use. result.h is everyone's.
 const std::map<std::string, std::string> kOwnerOfPublicHeader = {
-    {"result.h", "core"},    {"io.h", "core"}, {"experts.h", "experts"}, {"sampling.h", "sampling"},
-    {"options.h", "engine"}, {"session.h", "engine"},  {"engine.h", "engine"},
+    {"result.h", "core"},    {"io.h", "core"},        {"experts.h", "experts"}, {"sampling.h", "sampling"},
+    {"options.h", "engine"}, {"session.h", "engine"}, {"engine.h", "engine"},
 };
 
 const std::set<std::string> kMayReadEnvironment = {"core", "cli"};
