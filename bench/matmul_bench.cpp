@@ -74,16 +74,6 @@ void measure(const Options& o, DType type, ThreadPool& pool, const std::vector<s
   fmt::print("\n");
 }
 
-std::vector<DType> types_from(const std::string& list) {
-  std::vector<DType> types;
-  for (size_t at = 0; at < list.size();) {
-    const size_t end = std::min(list.find(',', at), list.size());
-    if (const auto type = dtype_from_name(list.substr(at, end - at))) types.push_back(*type);
-    at = end + 1;
-  }
-  return types;
-}
-
 bool parse(int argc, char** argv, Options& o) {
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
@@ -96,7 +86,7 @@ bool parse(int argc, char** argv, Options& o) {
     } else if (i + 1 == argc) {
       return false;
     } else if (const std::string value = argv[++i]; flag == "--types") {
-      o.types = types_from(value);
+      o.types = paired::types_from(value);
     } else if (const int64_t number = std::atoll(value.c_str()); flag == "--k") {
       o.k = number;
     } else if (flag == "--rows") {

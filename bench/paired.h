@@ -52,4 +52,15 @@ inline double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
+/// "Q4_K,Q2_0"; names that are no type are left out.
+inline std::vector<DType> types_from(const std::string& list) {
+  std::vector<DType> types;
+  for (size_t at = 0; at < list.size();) {
+    const size_t end = std::min(list.find(',', at), list.size());
+    if (const auto type = dtype_from_name(list.substr(at, end - at))) types.push_back(*type);
+    at = end + 1;
+  }
+  return types;
+}
+
 }  // namespace forebay::paired

@@ -9,6 +9,8 @@
 // and, for run kRun of a block, 32 codes in order, either
 //   kOffset, codes<kRun>(b)   unsigned bytes up to 126, kOffset (a power of two or 0) above the code
 //   Signed codes<kRun>(b)     magnitudes and signs
+//   magnitudes<kRun>(b), signs(b, masks)   magnitudes up to 62, and for each run a bit where the code is
+//   negative
 #pragma once
 
 #include <concepts>
@@ -70,13 +72,16 @@ __m256i nibbles(const uint8_t* p) {
   return _mm256_and_si256(_mm256_inserti128_si256(_mm256_castsi128_si256(v), _mm_srli_epi16(v, 4), 1),
                           bytes(15));
 }
-/// 16 for each set bit of a 32-bit mask, in the byte of its number.
-__m256i fifth_bits(uint32_t mask) {
+/// All ones in the byte of each set bit.
+__m256i spread_bits(uint32_t mask) {
   const __m256i spread = _mm256_shuffle_epi8(
       lanes(static_cast<int>(mask)), _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2,
                                                       2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3));
   const __m256i bit = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201ull));
-  return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(spread, bit), bit), bytes(16));
+  return _mm256_cmpeq_epi8(_mm256_and_si256(spread, bit), bit);
+}
+__m256i fifth_bits(uint32_t mask) {
+  return _mm256_and_si256(spread_bits(mask), bytes(16));
 }
 __m256i table(const int8_t* values) {
   return _mm256_broadcastsi128_si256(load_16(values));
@@ -406,33 +411,27 @@ struct NVFP4 {
 
 // ---- codebooks; layouts in quant/iq1.cpp, iq2.cpp, iq3.cpp ----
 
-/// For each mask of eight signs the bytes +-1, element j in byte j.
-template <size_t kRows>
-struct Signs {
-  uint64_t rows[kRows];
-};
-template <size_t kRows, typename MaskOf>
-constexpr Signs<kRows> make_signs(MaskOf mask_of) {
-  Signs<kRows> signs{};
-  for (uint32_t i = 0; i < kRows; ++i)
-    for (int j = 0; j < 8; ++j) signs.rows[i] |= (mask_of(i) >> j & 1 ? 0xffull : 0x01ull) << 8 * j;
-  return signs;
-}
-constexpr auto kSigns = make_signs<256>([](uint32_t mask) { return mask; });
-constexpr auto kEvenSigns = make_signs<128>([](uint32_t seven_signs) { return even_sign_mask(seven_signs); });
-
+/// Four rows of a grid. Broadcast and blend: any port may do it, where inserts wait for one.
 __m256i octets(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
-  return _mm256_setr_epi64x(static_cast<int64_t>(a), static_cast<int64_t>(b), static_cast<int64_t>(c),
-                            static_cast<int64_t>(d));
+  const auto all = [](uint64_t v) { return _mm256_set1_epi64x(static_cast<int64_t>(v)); };
+  return _mm256_blend_epi32(_mm256_blend_epi32(all(a), all(b), 0x0c),
+                            _mm256_blend_epi32(all(c), all(d), 0xc0), 0xf0);
 }
-/// The signs of a word of 7-bit indices.
-__m256i even_signs(uint32_t word) {
-  return octets(kEvenSigns.rows[word & 127], kEvenSigns.rows[word >> 7 & 127],
-                kEvenSigns.rows[word >> 14 & 127], kEvenSigns.rows[word >> 21 & 127]);
+/// Seven signs in each byte, and an eighth that makes their number even.
+__m256i with_eighth_sign(__m256i seven) {
+  const __m256i folded = _mm256_and_si256(_mm256_xor_si256(seven, _mm256_srli_epi16(seven, 4)), bytes(15));
+  const __m256i odd =
+      _mm256_setr_epi8(0, -128, -128, 0, -128, 0, 0, -128, -128, 0, 0, -128, 0, -128, -128, 0, 0, -128, -128,
+                       0, -128, 0, 0, -128, -128, 0, 0, -128, 0, -128, -128, 0);
+  return _mm256_or_si256(seven, _mm256_shuffle_epi8(odd, folded));
 }
-__m256i full_signs(uint32_t masks) {
-  return octets(kSigns.rows[masks & 255], kSigns.rows[masks >> 8 & 255], kSigns.rows[masks >> 16 & 255],
-                kSigns.rows[masks >> 24]);
+/// The sign masks of eight runs from words that hold four times seven signs each, at bit 0.
+void put_even_signs(__m256i words, uint32_t* masks) {
+  const auto part = [&](int l) {  // bits 7l .. 7l + 6 to byte l
+    return _mm256_and_si256(_mm256_slli_epi32(words, l), lanes(127 << 8 * l));
+  };
+  const __m256i seven = _mm256_or_si256(_mm256_or_si256(part(0), part(1)), _mm256_or_si256(part(2), part(3)));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(masks), with_eighth_sign(seven));
 }
 
 /// Scales of IQ2_XS and IQ2_S: d (0.5 + n) / 4 for sixteen nibbles n.
@@ -455,12 +454,16 @@ struct IQ2_XXS {
       put(s + 8 * j, _mm256_mul_ps(d, _mm256_add_ps(number(dword_of_rows(rows, at + 2 + 8 * j + 4), 28, 4),
                                                     lanes(0.5f))));
   }
+  static void signs(const uint8_t* b, uint32_t* masks) {
+    const __m256i words = _mm256_castps_si256(
+        _mm256_shuffle_ps(_mm256_castsi256_ps(load_32(b + 2)), _mm256_castsi256_ps(load_32(b + 34)), 0xdd));
+    put_even_signs(_mm256_permute4x64_epi64(words, 0xd8), masks);
+  }
   template <int kRun>
-  static Signed codes(const uint8_t* b) {
+  static __m256i magnitudes(const uint8_t* b) {
     const uint8_t* g = b + 2 + 8 * kRun;
-    return {octets(kIq2xxsGrid.rows[g[0]], kIq2xxsGrid.rows[g[1]], kIq2xxsGrid.rows[g[2]],
-                   kIq2xxsGrid.rows[g[3]]),
-            even_signs(load<uint32_t>(g + 4))};
+    return octets(kIq2xxsGrid.rows[g[0]], kIq2xxsGrid.rows[g[1]], kIq2xxsGrid.rows[g[2]],
+                  kIq2xxsGrid.rows[g[3]]);
   }
 };
 
@@ -471,13 +474,18 @@ struct IQ2_XS {
   static void scales(const uint8_t* const* rows, int64_t at, float* s, float*) {
     put_iq2_scales(rows, at, at + 66, s);
   }
+  static void signs(const uint8_t* b, uint32_t* masks) {
+    const __m256i seven =
+        _mm256_packus_epi16(_mm256_srli_epi16(load_32(b + 2), 9), _mm256_srli_epi16(load_32(b + 34), 9));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(masks),
+                        with_eighth_sign(_mm256_permute4x64_epi64(seven, 0xd8)));
+  }
   template <int kRun>
-  static Signed codes(const uint8_t* b) {
-    const auto words = load<uint64_t>(b + 2 + 8 * kRun);
-    return {octets(kIq2xsGrid.rows[words & 511], kIq2xsGrid.rows[words >> 16 & 511],
-                   kIq2xsGrid.rows[words >> 32 & 511], kIq2xsGrid.rows[words >> 48 & 511]),
-            octets(kEvenSigns.rows[words >> 9 & 127], kEvenSigns.rows[words >> 25 & 127],
-                   kEvenSigns.rows[words >> 41 & 127], kEvenSigns.rows[words >> 57])};
+  static __m256i magnitudes(const uint8_t* b) {
+    const __m128i words =
+        _mm_cvtepu16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(b + 2 + 8 * kRun)));
+    return _mm256_i32gather_epi64(reinterpret_cast<const long long*>(kIq2xsGrid.rows),
+                                  _mm_and_si128(words, _mm_set1_epi32(511)), 8);
   }
 };
 
@@ -488,13 +496,13 @@ struct IQ2_S {
   static void scales(const uint8_t* const* rows, int64_t at, float* s, float*) {
     put_iq2_scales(rows, at, at + 74, s);
   }
+  static void signs(const uint8_t* b, uint32_t* masks) { std::memcpy(masks, b + 34, 32); }
   template <int kRun>
-  static Signed codes(const uint8_t* b) {
+  static __m256i magnitudes(const uint8_t* b) {
     const uint8_t* low = b + 2 + 4 * kRun;
     const int high = b[66 + kRun];
-    return {octets(kIq2sGrid.rows[low[0] | (high & 3) << 8], kIq2sGrid.rows[low[1] | (high >> 2 & 3) << 8],
-                   kIq2sGrid.rows[low[2] | (high >> 4 & 3) << 8], kIq2sGrid.rows[low[3] | (high >> 6) << 8]),
-            full_signs(load<uint32_t>(b + 34 + 4 * kRun))};
+    return octets(kIq2sGrid.rows[low[0] | (high & 3) << 8], kIq2sGrid.rows[low[1] | (high >> 2 & 3) << 8],
+                  kIq2sGrid.rows[low[2] | (high >> 4 & 3) << 8], kIq2sGrid.rows[low[3] | (high >> 6) << 8]);
   }
 };
 
@@ -510,12 +518,12 @@ struct IQ3_XXS {
         put(s + 8 * (4 * part + j), _mm256_mul_ps(d, _mm256_add_ps(number(words.v[j], 28, 4), lanes(0.5f))));
     }
   }
+  static void signs(const uint8_t* b, uint32_t* masks) { put_even_signs(load_32(b + 66), masks); }
   template <int kRun>
-  static Signed codes(const uint8_t* b) {
-    const uint8_t* q = b + 2 + 8 * kRun;
-    const auto quad = [&](int i) { return static_cast<int>(kIq3xxsGrid.rows[q[i]]); };
-    return {_mm256_setr_epi32(quad(0), quad(1), quad(2), quad(3), quad(4), quad(5), quad(6), quad(7)),
-            even_signs(load<uint32_t>(b + 66 + 4 * kRun))};
+  static __m256i magnitudes(const uint8_t* b) {
+    const __m256i index =
+        _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(b + 2 + 8 * kRun)));
+    return _mm256_i32gather_epi32(reinterpret_cast<const int*>(kIq3xxsGrid.rows), index, 4);
   }
 };
 
@@ -531,15 +539,16 @@ struct IQ3_S {
       put(s + 8 * j, _mm256_mul_ps(d, _mm256_add_ps(_mm256_add_ps(code, code), lanes(1.0f))));
     }
   }
+  static void signs(const uint8_t* b, uint32_t* masks) { std::memcpy(masks, b + 74, 32); }
   template <int kRun>
-  static Signed codes(const uint8_t* b) {
-    const uint8_t* q = b + 2 + 8 * kRun;
-    const int ninth_bits = b[66 + kRun];
-    const auto quad = [&](int i) {
-      return static_cast<int>(kIq3sGrid.rows[q[i] | (ninth_bits >> i & 1) << 8]);
-    };
-    return {_mm256_setr_epi32(quad(0), quad(1), quad(2), quad(3), quad(4), quad(5), quad(6), quad(7)),
-            full_signs(load<uint32_t>(b + 74 + 4 * kRun))};
+  static __m256i magnitudes(const uint8_t* b) {
+    const __m256i low =
+        _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(b + 2 + 8 * kRun)));
+    const __m256i ninth = _mm256_and_si256(
+        _mm256_sllv_epi32(lanes(static_cast<int>(b[66 + kRun])), _mm256_setr_epi32(8, 7, 6, 5, 4, 3, 2, 1)),
+        lanes(256));
+    return _mm256_i32gather_epi32(reinterpret_cast<const int*>(kIq3sGrid.rows), _mm256_or_si256(low, ninth),
+                                  4);
   }
 };
 

@@ -14,8 +14,18 @@ namespace {
 
 constexpr int kRowsAtOnce = 8;
 
+/// How a format gives its codes.
 template <typename F>
-inline constexpr bool kIsSigned = std::same_as<decltype(F::template codes<0>(nullptr)), Signed>;
+concept WithMasks = requires {
+  F::signs(nullptr, nullptr);
+};
+template <typename F>
+concept WithSigns = requires(const uint8_t* b) {
+  { F::template codes<0>(b) } -> std::same_as<Signed>;
+};
+template <typename F>
+concept WithOffset = !WithMasks<F> && !WithSigns<F>;
+
 template <typename F>
 inline constexpr int kRuns = F::kWeights / 32;
 template <typename F>
@@ -23,10 +33,8 @@ inline constexpr int kUnits = kRuns<F>*(F::kHalves ? 2 : 1);
 /// The power of two in F::kOffset; -1 for 0.
 template <typename F>
 constexpr int offset_bits() {
-  if constexpr (kIsSigned<F>)
-    return -1;
-  else
-    return F::kOffset == 0 ? -1 : __builtin_ctz(F::kOffset);
+  if constexpr (WithOffset<F>) return F::kOffset == 0 ? -1 : __builtin_ctz(F::kOffset);
+  return -1;
 }
 
 /// Eight sums of four products of unsigned and signed bytes. Without VNNI u is at most 128: pairs stay in 16
@@ -38,8 +46,40 @@ __m256i dot(__m256i u, __m256i s) {
   return _mm256_madd_epi16(_mm256_maddubs_epi16(u, s), _mm256_set1_epi16(1));
 #endif
 }
-__m256i dot(const Signed& w, __m256i s) {
-  return dot(w.magnitude, _mm256_sign_epi8(s, w.sign));
+/// v with the bytes negated whose bit in `mask` is set.
+__m256i negated_where(uint32_t mask, __m256i v) {
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+  return _mm256_mask_sub_epi8(v, mask, _mm256_setzero_si256(), v);
+#else
+  return _mm256_sign_epi8(v, _mm256_or_si256(spread_bits(mask), bytes(1)));
+#endif
+}
+
+/// What add_run needs of a block of one row besides its bytes: the sign masks, where the format has them.
+template <typename F>
+struct BlockSigns {
+  explicit BlockSigns(const uint8_t*) {}
+};
+template <WithMasks F>
+struct BlockSigns<F> {
+  explicit BlockSigns(const uint8_t* b) {
+    F::signs(b, mask);
+    asm volatile("" : "+m"(mask));
+  }
+  uint32_t mask[8];
+};
+
+/// Eight sums of four products of run kRun's codes, kOffset above, with q.
+template <typename F, int kRun>
+__m256i dot_run(const uint8_t* b, const BlockSigns<F>& signs, __m256i q) {
+  if constexpr (WithMasks<F>) {
+    return dot(F::template magnitudes<kRun>(b), negated_where(signs.mask[kRun], q));
+  } else if constexpr (WithSigns<F>) {
+    const Signed w = F::template codes<kRun>(b);
+    return dot(w.magnitude, _mm256_sign_epi8(q, w.sign));
+  } else {
+    return dot(F::template codes<kRun>(b), q);
+  }
 }
 
 /// Sums over the lower and the upper four lanes of eight vectors, a lane for each vector.
@@ -68,14 +108,14 @@ struct BlockScales {
 };
 
 template <typename F, int kRun>
-__m256 add_run(const uint8_t* const* rows, int64_t at, const BlockScales<F>& s, const Int8Row& x,
-               int64_t block, __m256 acc) {
+__m256 add_run(const uint8_t* const* rows, int64_t at, const BlockScales<F>& s, const BlockSigns<F>* signs,
+               const Int8Row& x, int64_t block, __m256 acc) {
   constexpr int kBits = offset_bits<F>();
   const int64_t j = block * kRuns<F> + kRun;
   const __m256i q = load_32(x.q + 32 * j);
   __m256i sums[kRowsAtOnce];
 #pragma GCC unroll 8
-  for (int r = 0; r < kRowsAtOnce; ++r) sums[r] = dot(F::template codes<kRun>(rows[r] + at), q);
+  for (int r = 0; r < kRowsAtOnce; ++r) sums[r] = dot_run<F, kRun>(rows[r] + at, signs[r], q);
   const HalfSums both = half_sums(sums);
   const __m256 x_scale = lanes(x.scale[j]);
   if constexpr (F::kHalves) {
@@ -96,12 +136,39 @@ __m256 add_run(const uint8_t* const* rows, int64_t at, const BlockScales<F>& s, 
   return acc;
 }
 
+/// Eight rows are eight streams to the processor's prefetcher, and short ones: what comes next is fetched
+/// here, front to back and a little at a time, while these are multiplied. Past the end of a matrix this asks
+/// for nothing that hurts.
+class Prefetcher {
+ public:
+  /// The next eight rows, or what is 8 KiB ahead: a hundred nanoseconds, and twice that where memory is busy.
+  Prefetcher(const MatrixView& w, int64_t n)
+      : at_(reinterpret_cast<const char*>(w.row(n)) +
+            std::max<int64_t>(8192, kRowsAtOnce * w.row_stride_bytes)),
+        done_(at_) {}
+  void advance(int64_t n_bytes) {
+    at_ += n_bytes;
+    for (; done_ < at_; done_ += 64) _mm_prefetch(done_, _MM_HINT_T0);
+  }
+
+ private:
+  const char* at_;
+  const char* done_;
+};
+
 template <typename F>
-__m256 add_block(const uint8_t* const* rows, int64_t at, const Int8Row& x, int64_t block, __m256 acc) {
+__m256 add_block(const uint8_t* const* rows, int64_t at, const Int8Row& x, int64_t block, Prefetcher& ahead,
+                 __m256 acc) {
   BlockScales<F> s;
   F::scales(rows, at, s.scale, s.minimum);
+  const BlockSigns<F> signs[kRowsAtOnce] = {BlockSigns<F>(rows[0] + at), BlockSigns<F>(rows[1] + at),
+                                            BlockSigns<F>(rows[2] + at), BlockSigns<F>(rows[3] + at),
+                                            BlockSigns<F>(rows[4] + at), BlockSigns<F>(rows[5] + at),
+                                            BlockSigns<F>(rows[6] + at), BlockSigns<F>(rows[7] + at)};
   [&]<int... kRun>(std::integer_sequence<int, kRun...>) {
-    ((acc = add_run<F, kRun>(rows, at, s, x, block, acc)), ...);
+    ((ahead.advance(kRowsAtOnce * F::kBytes / kRuns<F>),
+      acc = add_run<F, kRun>(rows, at, s, signs, x, block, acc)),
+     ...);
   }
   (std::make_integer_sequence<int, kRuns<F>>{});
   return acc;
@@ -109,8 +176,10 @@ __m256 add_block(const uint8_t* const* rows, int64_t at, const Int8Row& x, int64
 
 /// Four bit planes of a block at a time, against activations in the same order; each vector holds a block of
 /// row r and one of row r + 4.
-__m256 add_block(const uint8_t* const* rows, int64_t at, const Int8Row& x, int64_t block, __m256 acc,
-                 __m256i (&planes)[4]) {
+__m256 add_q2_0_block(const uint8_t* const* rows, int64_t at, const Int8Row& x, int64_t block, __m256 acc) {
+  __m256i planes[4];
+  for (int t = 0; t < 4; ++t)
+    planes[t] = _mm256_broadcastsi128_si256(load_16(x.planes + 64 * block + 16 * t));
   const __m256i pair = bytes(3);
   __m256i sums[4];
 #pragma GCC unroll 4
@@ -164,23 +233,6 @@ struct RowPointers {
   }
 };
 
-/// Eight rows are eight streams to the processor's prefetcher, and short ones: the next eight rows are
-/// fetched here, front to back, while these are multiplied. Past the end of a matrix this asks for nothing
-/// that hurts.
-class Prefetcher {
- public:
-  Prefetcher(const MatrixView& w, int64_t n)
-      : at_(reinterpret_cast<const char*>(w.data) + (n + kRowsAtOnce) * w.row_stride_bytes), done_(at_) {}
-  void advance(int64_t n_bytes) {
-    at_ += n_bytes;
-    for (; done_ < at_; done_ += 64) _mm_prefetch(done_, _MM_HINT_T0);
-  }
-
- private:
-  const char* at_;
-  const char* done_;
-};
-
 template <typename F>
 void matvec(const MatrixView& w, int64_t n0, int64_t n1, const Int8Row& x, float* y) {
   const int64_t n_blocks = w.n_cols / F::kWeights;
@@ -189,14 +241,11 @@ void matvec(const MatrixView& w, int64_t n0, int64_t n1, const Int8Row& x, float
     Prefetcher prefetcher(w, n);
     __m256 acc = _mm256_setzero_ps();
     for (int64_t block = 0; block < n_blocks; ++block) {
-      prefetcher.advance(kRowsAtOnce * F::kBytes);
       if constexpr (F::kType == DType::kQ2_0) {
-        __m256i planes[4];
-        for (int t = 0; t < 4; ++t)
-          planes[t] = _mm256_broadcastsi128_si256(load_16(x.planes + 64 * block + 16 * t));
-        acc = add_block(rows.row, block * F::kBytes, x, block, acc, planes);
+        prefetcher.advance(kRowsAtOnce * F::kBytes);
+        acc = add_q2_0_block(rows.row, block * F::kBytes, x, block, acc);
       } else {
-        acc = add_block<F>(rows.row, block * F::kBytes, x, block, acc);
+        acc = add_block<F>(rows.row, block * F::kBytes, x, block, prefetcher, acc);
       }
     }
     store_lanes(y + n, n1 - n, acc);
@@ -224,38 +273,32 @@ void store_transposed(const __m256i* r, uint8_t* to, int64_t stride) {
   }
 }
 
-/// Formats whose codes fit seven bits once 64 is added; Q8_0 and IQ4 keep their sign instead.
-template <typename F>
-constexpr bool kKeepsSign =
-    F::kType == DType::kQ8_0 || F::kType == DType::kIQ4_NL || F::kType == DType::kIQ4_XS;
-
+/// Codes with masks fit seven bits once 64 is added; those with signs of their own keep them, or, where no
+/// product overflows, get 128.
 template <typename F>
 constexpr int8_detail::PanelForm panel_form() {
   int8_detail::PanelForm form;
   form.halves = F::kHalves;
   form.has_minima = F::kMinima;
 #if defined(__AVX512VNNI__) && defined(__AVX512VL__)
-  if (kIsSigned<F>) form.offset_bits = kKeepsSign<F> ? 7 : 6;
+  form.offset_bits = WithSigns<F> ? 7 : WithMasks<F> ? 6 : offset_bits<F>();
 #else
-  if (kIsSigned<F>) {
-    form.is_signed = kKeepsSign<F>;
-    form.offset_bits = kKeepsSign<F> ? -1 : 6;
-  }
+  form.is_signed = WithSigns<F>;
+  form.offset_bits = WithMasks<F> ? 6 : offset_bits<F>();
 #endif
-  else
-    form.offset_bits = offset_bits<F>();
   return form;
 }
 
 template <typename F, int kRun>
-__m256i panel_codes(const uint8_t* b) {
-  if constexpr (!kIsSigned<F>) {
+__m256i panel_codes(const uint8_t* b, const BlockSigns<F>& signs) {
+  if constexpr (WithOffset<F>) {
     return F::template codes<kRun>(b);
+  } else if constexpr (WithMasks<F>) {
+    return _mm256_add_epi8(negated_where(signs.mask[kRun], F::template magnitudes<kRun>(b)), bytes(64));
   } else {
-    constexpr int8_detail::PanelForm kForm = panel_form<F>();
     const Signed w = F::template codes<kRun>(b);
     const __m256i v = _mm256_sign_epi8(w.magnitude, w.sign);
-    return kForm.is_signed ? v : _mm256_add_epi8(v, bytes(1 << (kForm.is_signed ? 0 : kForm.offset_bits)));
+    return panel_form<F>().is_signed ? v : _mm256_xor_si256(v, bytes(128));
   }
 }
 
@@ -276,11 +319,15 @@ void unpack(const MatrixView& w, int64_t n, int64_t n_end, const int8_detail::Pa
         _mm256_store_ps(panel.scales + to, _mm256_load_ps(s.scale + 8 * unit));
         if constexpr (F::kMinima) _mm256_store_ps(panel.minima + to, _mm256_load_ps(s.minimum + 8 * unit));
       }
+      const BlockSigns<F> signs[kRowsAtOnce] = {
+          BlockSigns<F>(rows.row[0] + at), BlockSigns<F>(rows.row[1] + at), BlockSigns<F>(rows.row[2] + at),
+          BlockSigns<F>(rows.row[3] + at), BlockSigns<F>(rows.row[4] + at), BlockSigns<F>(rows.row[5] + at),
+          BlockSigns<F>(rows.row[6] + at), BlockSigns<F>(rows.row[7] + at)};
       uint8_t* codes = panel.codes + (block * F::kWeights * width + group * 4);
       const auto run = [&]<int kRun>() {
         __m256i v[kRowsAtOnce];
 #pragma GCC unroll 8
-        for (int r = 0; r < kRowsAtOnce; ++r) v[r] = panel_codes<F, kRun>(rows.row[r] + at);
+        for (int r = 0; r < kRowsAtOnce; ++r) v[r] = panel_codes<F, kRun>(rows.row[r] + at, signs[r]);
         store_transposed(v, codes + kRun * 32 * width, 4 * width);
       };
       [&]<int... kRun>(std::integer_sequence<int, kRun...>) {
