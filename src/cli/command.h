@@ -53,6 +53,7 @@ CommandInfo logits_command();
 CommandInfo bench_command();
 CommandInfo convert_command();
 CommandInfo kld_command();
+CommandInfo synth_command();
 CommandInfo tokenize_command();
 CommandInfo template_command();
 

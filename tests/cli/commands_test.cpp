@@ -8,7 +8,7 @@
 namespace forebay::cli {
 namespace {
 
-const std::vector<std::string> kCommands = {"run",      "inspect",  "convert", "kld", "bench",
+const std::vector<std::string> kCommands = {"run",      "inspect",  "convert", "synth", "kld", "bench",
                                             "tokenize", "template", "logits"};
 
 TEST(Commands, HelpOpensWithAnExample) {

@@ -1,0 +1,54 @@
+// Small cuts of every family load, and run long without growing or dying.
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "small_models.h"
+#include "support/result_matchers.h"
+#include "support/temporary_directory.h"
+#include "test_models.h"
+
+namespace forebay::synth {
+namespace {
+
+class SyntheticModel : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(SyntheticModel, RunsLongWithLogitsOfTheWantedSize) {
+  const TemporaryDirectory folder;
+  const auto storage = make_posix_storage();
+  ThreadPool pool(2);
+  const SynthOptions options = small_options(GetParam());
+  ASSERT_OK(write_synthetic(*storage, folder / "m.gguf", must(plan_synthetic(options)), pool,
+                            [](const SynthProgress&) {}, {}));
+  forebay::testing::LoadedModel model(folder / "m.gguf");
+  EXPECT_EQ(model.model->config().n_blocks, 4);
+  EXPECT_EQ(model.model->config().ffn.n_experts, 8);
+
+  std::vector<int32_t> ids;
+  for (uint64_t i = 0; i < 1500; ++i) ids.push_back(static_cast<int32_t>(Key{5}.word(i) % 512));
+  const std::vector<float> logits = model.logits(ids);
+  ASSERT_EQ(logits.size(), ids.size() * 512);
+  for (const size_t first : {size_t{0}, logits.size() / 2, logits.size() - 100 * 512}) {
+    double squares = 0;
+    for (size_t i = first; i < first + 100 * 512; ++i) {
+      ASSERT_TRUE(std::isfinite(logits[i])) << i;
+      squares += static_cast<double>(logits[i]) * logits[i];
+    }
+    const double deviation = std::sqrt(squares / (100 * 512));
+    EXPECT_GT(deviation, 2) << "at row " << first / 512;
+    EXPECT_LT(deviation, 6) << "at row " << first / 512;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, SyntheticModel,
+                         ::testing::Values("qwen3.8-flash-next", "qwen3-next-80b", "qwen3.5-35b-a3b",
+                                           "qwen3-30b-a3b"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           for (char& c : name)
+                             if (c == '-' || c == '.') c = '_';
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace forebay::synth
