@@ -47,18 +47,27 @@ struct PanelForm {
 /// Rows [n, n + width) of w, the last row again where those end at n_end.
 using UnpackFn = void (*)(const MatrixView& w, int64_t n, int64_t n_end, const Panel& panel);
 
-/// y[t][0..width) for n_rows x rows at most kTileRows. y rows hold at least `width` values.
-struct TileArgs {
-  const Panel* panel;
-  PanelForm form;
-  int64_t K;
+/// Up to kTileRows x rows side by side, all that a unit needs behind one another:
+///   [quads of the unit][8] four values of q, [8] scale, [8] sum of q, [8] value sum
+/// One pointer walks through it while a panel's sums are in registers.
+struct Tile {
+  static constexpr int kRows = 8;
+
+  /// Floats of scratch for a tile of either form.
+  static int64_t floats(int64_t K) { return K / 16 * (4 + 3) * kRows; }
 };
-using TileFn = void (*)(const TileArgs& args, const Int8Row* x, int n_rows, float* const* y);
+/// Any rows may fill the places that are not needed.
+void pack_tile(const Int8Row (&x)[Tile::kRows], int64_t K, bool halves, float* tile);
+
+/// y[t][0..width) for the first n_rows rows of a tile.
+using TileFn = void (*)(const Panel& panel, PanelForm form, int64_t K, const float* tile, int n_rows,
+                        float* const* y);
 
 struct Int8Kernels {
   MatvecFn matvec;
   UnpackFn unpack;
   PanelForm form;
+  int panel_rows;  // from this many x rows on, unpacking a panel once is cheaper than matvec for each
 };
 
 /// Null where the type has none. Call what they hold only where best_isa() is kAvx2, and has_vnni() for the
@@ -66,9 +75,8 @@ struct Int8Kernels {
 const Int8Kernels* find_kernels_avx2(DType type);
 const Int8Kernels* find_kernels_vnni(DType type);
 
-inline constexpr int kTileRowsAvx2 = 4, kTileRowsVnni = 8;
 inline constexpr int kWidthAvx2 = 8, kWidthVnni = 16;
-void tile_avx2(const TileArgs& args, const Int8Row* x, int n_rows, float* const* y);
-void tile_vnni(const TileArgs& args, const Int8Row* x, int n_rows, float* const* y);
+void tile_avx2(const Panel& panel, PanelForm form, int64_t K, const float* tile, int n_rows, float* const* y);
+void tile_vnni(const Panel& panel, PanelForm form, int64_t K, const float* tile, int n_rows, float* const* y);
 
 }  // namespace forebay::int8_detail

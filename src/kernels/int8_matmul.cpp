@@ -10,47 +10,53 @@ namespace {
 
 using int8_detail::Int8Kernels;
 using int8_detail::Panel;
-using int8_detail::TileArgs;
+using int8_detail::Tile;
 
-/// From this many x rows on, unpacking a panel of weights once is cheaper than multiplying it packed for
-/// each.
-constexpr int64_t kPanelRows = 2;
+/// The rows of x that a task multiplies.
+struct PickedRows {
+  const Int8Rows& x;
+  const int32_t* index;
+  int64_t n;
 
-/// Panels of weight rows, each against all x rows in tiles.
-struct PanelLoop {
-  const Int8Kernels* kernels;
-  int8_detail::TileFn tile;
-  int width;
-  int tile_rows;
+  Int8Row operator[](int64_t t) const { return x.row(index != nullptr ? index[t] : t); }
+};
 
-  void run(const MatrixView& w, int64_t n0, int64_t n1, const Int8Rows& x, const int32_t* index, int64_t T,
-           RowSet<float> y, float* scratch) const {
-    const Panel panel(scratch, w.n_cols, width);
-    const TileArgs args{&panel, kernels->form, w.n_cols};
-    alignas(64) float edge[int8_detail::kTileRowsVnni][int8_detail::kWidthVnni];
-    for (int64_t n = n0; n < n1; n += width) {
-      kernels->unpack(w, n, n1, panel);
-      const bool whole = n + width <= n1;
-      for (int64_t t0 = 0; t0 < T; t0 += tile_rows) {
-        const auto rows = static_cast<int>(std::min<int64_t>(tile_rows, T - t0));
-        Int8Row x_rows[int8_detail::kTileRowsVnni] = {at(x, index, t0, 0, rows), at(x, index, t0, 1, rows),
-                                                      at(x, index, t0, 2, rows), at(x, index, t0, 3, rows),
-                                                      at(x, index, t0, 4, rows), at(x, index, t0, 5, rows),
-                                                      at(x, index, t0, 6, rows), at(x, index, t0, 7, rows)};
-        float* to[int8_detail::kTileRowsVnni];
-        for (int t = 0; t < rows; ++t) to[t] = whole ? y.row(t0 + t) + n : edge[t];
-        tile(args, x_rows, rows, to);
-        if (whole) continue;
-        for (int t = 0; t < rows; ++t) std::copy(edge[t], edge[t] + (n1 - n), y.row(t0 + t) + n);
-      }
+/// Few x rows: the packed weights against each. A strip of them stays in the first-level cache meanwhile.
+void run_matvecs(const Int8Kernels& kernels, const MatrixView& w, int64_t n0, int64_t n1, PickedRows x,
+                 RowSet<float> y) {
+  constexpr int64_t kStrip = 16;
+  for (int64_t n = n0; n < n1; n += kStrip)
+    for (int64_t t = 0; t < x.n; ++t) kernels.matvec(w, n, std::min(n + kStrip, n1), x[t], y.row(t));
+}
+
+/// Many x rows: packed side by side in tiles once, then each panel of weights, unpacked once, against all
+/// tiles.
+void run_panels(const Int8Kernels& kernels, int8_detail::TileFn multiply, int width, const MatrixView& w,
+                int64_t n0, int64_t n1, PickedRows x, RowSet<float> y, float* scratch) {
+  const int64_t K = w.n_cols;
+  const Panel panel(scratch, K, width);
+  float* tiles = scratch + Panel::floats(K, width);
+  for (int64_t t = 0; t < x.n; t += Tile::kRows) {
+    const Int8Row rows[Tile::kRows] = {x[std::min(t, x.n - 1)],     x[std::min(t + 1, x.n - 1)],
+                                       x[std::min(t + 2, x.n - 1)], x[std::min(t + 3, x.n - 1)],
+                                       x[std::min(t + 4, x.n - 1)], x[std::min(t + 5, x.n - 1)],
+                                       x[std::min(t + 6, x.n - 1)], x[std::min(t + 7, x.n - 1)]};
+    int8_detail::pack_tile(rows, K, kernels.form.halves, tiles + t / Tile::kRows * Tile::floats(K));
+  }
+  alignas(64) float edge[Tile::kRows][int8_detail::kWidthVnni];
+  for (int64_t n = n0; n < n1; n += width) {
+    kernels.unpack(w, n, n1, panel);
+    const bool whole = n + width <= n1;
+    for (int64_t t = 0; t < x.n; t += Tile::kRows) {
+      const auto rows = static_cast<int>(std::min<int64_t>(Tile::kRows, x.n - t));
+      float* to[Tile::kRows];
+      for (int i = 0; i < rows; ++i) to[i] = whole ? y.row(t + i) + n : edge[i];
+      multiply(panel, kernels.form, K, tiles + t / Tile::kRows * Tile::floats(K), rows, to);
+      if (whole) continue;
+      for (int i = 0; i < rows; ++i) std::copy(edge[i], edge[i] + (n1 - n), y.row(t + i) + n);
     }
   }
-
-  static Int8Row at(const Int8Rows& x, const int32_t* index, int64_t t0, int t, int rows) {
-    const int64_t row = t0 + std::min(t, rows - 1);
-    return x.row(index != nullptr ? index[row] : row);
-  }
-};
+}
 
 }  // namespace
 
@@ -68,23 +74,24 @@ void round_rows(KernelContext& ctx, TensorView<const float> x, Int8Rows& out) {
 
 void int8_task(KernelContext& ctx, int thread, const MatrixView& w, int64_t n0, int64_t n1, const Int8Rows& x,
                const int32_t* index, int64_t T, RowSet<float> y) {
-  const auto row = [&](int64_t t) { return x.row(index != nullptr ? index[t] : t); };
+  const PickedRows rows{x, index, T};
   if (ctx.isa() == Isa::kReference) {
     for (int64_t t = 0; t < T; ++t)
-      for (int64_t n = n0; n < n1; ++n) y.row(t)[n] = int8_detail::dot_ref(w, n, row(t));
+      for (int64_t n = n0; n < n1; ++n) y.row(t)[n] = int8_detail::dot_ref(w, n, rows[t]);
     return;
   }
   const bool vnni = ctx.use_vnni();
-  const Int8Kernels* kernels =
-      vnni ? int8_detail::find_kernels_vnni(w.type) : int8_detail::find_kernels_avx2(w.type);
-  if (T < kPanelRows) {
-    for (int64_t t = 0; t < T; ++t) kernels->matvec(w, n0, n1, row(t), y.row(t));
+  const Int8Kernels& kernels =
+      vnni ? *int8_detail::find_kernels_vnni(w.type) : *int8_detail::find_kernels_avx2(w.type);
+  if (T < kernels.panel_rows) {
+    run_matvecs(kernels, w, n0, n1, rows, y);
     return;
   }
   const int width = vnni ? int8_detail::kWidthVnni : int8_detail::kWidthAvx2;
-  const PanelLoop loop{kernels, vnni ? int8_detail::tile_vnni : int8_detail::tile_avx2, width,
-                       vnni ? int8_detail::kTileRowsVnni : int8_detail::kTileRowsAvx2};
-  loop.run(w, n0, n1, x, index, T, y, ctx.scratch(thread, Panel::floats(w.n_cols, width)));
+  const int64_t n_tiles = (T + Tile::kRows - 1) / Tile::kRows;
+  float* scratch = ctx.scratch(thread, Panel::floats(w.n_cols, width) + n_tiles * Tile::floats(w.n_cols));
+  run_panels(kernels, vnni ? int8_detail::tile_vnni : int8_detail::tile_avx2, width, w, n0, n1, rows, y,
+             scratch);
 }
 
 }  // namespace forebay

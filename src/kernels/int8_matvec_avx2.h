@@ -8,6 +8,7 @@
 
 #include "kernels/int8_blocks_avx2.h"
 #include "kernels/int8_dot.h"
+#include "kernels/transpose_avx2.h"
 
 namespace forebay {
 namespace {
@@ -71,7 +72,7 @@ struct BlockSigns<F> {
 
 /// Eight sums of four products of run kRun's codes, kOffset above, with q.
 template <typename F, int kRun>
-__m256i dot_run(const uint8_t* b, const BlockSigns<F>& signs, __m256i q) {
+FOREBAY_INLINE __m256i dot_run(const uint8_t* b, const BlockSigns<F>& signs, __m256i q) {
   if constexpr (WithMasks<F>) {
     return dot(F::template magnitudes<kRun>(b), negated_where(signs.mask[kRun], q));
   } else if constexpr (WithSigns<F>) {
@@ -86,7 +87,7 @@ __m256i dot_run(const uint8_t* b, const BlockSigns<F>& signs, __m256i q) {
 struct HalfSums {
   __m256i low, high;
 };
-HalfSums half_sums(const __m256i* s) {
+FOREBAY_INLINE HalfSums half_sums(const __m256i* s) {
   const __m256i a = _mm256_hadd_epi32(_mm256_hadd_epi32(s[0], s[1]), _mm256_hadd_epi32(s[2], s[3]));
   const __m256i b = _mm256_hadd_epi32(_mm256_hadd_epi32(s[4], s[5]), _mm256_hadd_epi32(s[6], s[7]));
   return {_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31)};
@@ -108,8 +109,8 @@ struct BlockScales {
 };
 
 template <typename F, int kRun>
-__m256 add_run(const uint8_t* const* rows, int64_t at, const BlockScales<F>& s, const BlockSigns<F>* signs,
-               const Int8Row& x, int64_t block, __m256 acc) {
+FOREBAY_INLINE __m256 add_run(const uint8_t* const* rows, int64_t at, const BlockScales<F>& s,
+                              const BlockSigns<F>* signs, const Int8Row& x, int64_t block, __m256 acc) {
   constexpr int kBits = offset_bits<F>();
   const int64_t j = block * kRuns<F> + kRun;
   const __m256i q = load_32(x.q + 32 * j);
@@ -252,27 +253,6 @@ void matvec(const MatrixView& w, int64_t n0, int64_t n1, const Int8Row& x, float
   }
 }
 
-/// The 8 x 8 transposition of dwords, stored `stride` bytes apart.
-void store_transposed(const __m256i* r, uint8_t* to, int64_t stride) {
-  __m256i a[8], b[8];
-  for (int i = 0; i < 8; i += 2) {
-    a[i] = _mm256_unpacklo_epi32(r[i], r[i + 1]);
-    a[i + 1] = _mm256_unpackhi_epi32(r[i], r[i + 1]);
-  }
-  for (int i = 0; i < 8; i += 4) {
-    b[i] = _mm256_unpacklo_epi64(a[i], a[i + 2]);
-    b[i + 1] = _mm256_unpackhi_epi64(a[i], a[i + 2]);
-    b[i + 2] = _mm256_unpacklo_epi64(a[i + 1], a[i + 3]);
-    b[i + 3] = _mm256_unpackhi_epi64(a[i + 1], a[i + 3]);
-  }
-  for (int i = 0; i < 4; ++i) {
-    auto* low = reinterpret_cast<__m256i*>(to + i * stride);
-    auto* high = reinterpret_cast<__m256i*>(to + (i + 4) * stride);
-    _mm256_store_si256(low, _mm256_permute2x128_si256(b[i], b[i + 4], 0x20));
-    _mm256_store_si256(high, _mm256_permute2x128_si256(b[i], b[i + 4], 0x31));
-  }
-}
-
 /// Codes with masks fit seven bits once 64 is added; those with signs of their own keep them, or, where no
 /// product overflows, get 128.
 template <typename F>
@@ -290,7 +270,7 @@ constexpr int8_detail::PanelForm panel_form() {
 }
 
 template <typename F, int kRun>
-__m256i panel_codes(const uint8_t* b, const BlockSigns<F>& signs) {
+FOREBAY_INLINE __m256i panel_codes(const uint8_t* b, const BlockSigns<F>& signs) {
   if constexpr (WithOffset<F>) {
     return F::template codes<kRun>(b);
   } else if constexpr (WithMasks<F>) {
@@ -300,6 +280,15 @@ __m256i panel_codes(const uint8_t* b, const BlockSigns<F>& signs) {
     const __m256i v = _mm256_sign_epi8(w.magnitude, w.sign);
     return panel_form<F>().is_signed ? v : _mm256_xor_si256(v, bytes(128));
   }
+}
+
+template <typename F, int kRun>
+FOREBAY_INLINE void unpack_run(const uint8_t* const* rows, int64_t at, const BlockSigns<F>* signs,
+                               uint8_t* to, int64_t stride) {
+  __m256i v[kRowsAtOnce];
+#pragma GCC unroll 8
+  for (int r = 0; r < kRowsAtOnce; ++r) v[r] = panel_codes<F, kRun>(rows[r] + at, signs[r]);
+  store_transposed(v, to, stride);
 }
 
 template <typename F>
@@ -324,14 +313,8 @@ void unpack(const MatrixView& w, int64_t n, int64_t n_end, const int8_detail::Pa
           BlockSigns<F>(rows.row[3] + at), BlockSigns<F>(rows.row[4] + at), BlockSigns<F>(rows.row[5] + at),
           BlockSigns<F>(rows.row[6] + at), BlockSigns<F>(rows.row[7] + at)};
       uint8_t* codes = panel.codes + (block * F::kWeights * width + group * 4);
-      const auto run = [&]<int kRun>() {
-        __m256i v[kRowsAtOnce];
-#pragma GCC unroll 8
-        for (int r = 0; r < kRowsAtOnce; ++r) v[r] = panel_codes<F, kRun>(rows.row[r] + at, signs[r]);
-        store_transposed(v, codes + kRun * 32 * width, 4 * width);
-      };
       [&]<int... kRun>(std::integer_sequence<int, kRun...>) {
-        (run.template operator()<kRun>(), ...);
+        (unpack_run<F, kRun>(rows.row, at, signs, codes + kRun * 32 * width, 4 * width), ...);
       }
       (std::make_integer_sequence<int, kRuns<F>>{});
     }
@@ -341,7 +324,9 @@ void unpack(const MatrixView& w, int64_t n, int64_t n_end, const int8_detail::Pa
 template <typename F>
 struct KernelsOf {
   static constexpr DType kType = F::kType;
-  static constexpr int8_detail::Int8Kernels kKernels{matvec<F>, unpack<F>, panel_form<F>()};
+  /// Where unpacking a panel starts to pay, by measurement: at once where finding the codes is slow.
+  static constexpr int kPanelRows = WithMasks<F> ? 2 : F::kType == DType::kQ2_0 ? 4 : 3;
+  static constexpr int8_detail::Int8Kernels kKernels{matvec<F>, unpack<F>, panel_form<F>(), kPanelRows};
 };
 
 template <typename... F>

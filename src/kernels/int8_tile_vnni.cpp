@@ -8,76 +8,76 @@ namespace forebay::int8_detail {
 namespace {
 
 template <int kRows, bool kHalves, bool kMinima>
-void tile(const TileArgs& args, const Int8Row* x, float* const* y) {
+void tile_of(const Panel& panel, PanelForm form, int64_t K, const float* tile, float* const* y) {
   constexpr int kQuads = kHalves ? 4 : 8;
-  const Panel& panel = *args.panel;
-  const bool has_offset = args.form.offset_bits >= 0;
-  const __m128i offset_bits = _mm_cvtsi32_si128(args.form.offset_bits);
-  const int64_t n_units = args.K / (4 * kQuads);
+  const bool has_offset = form.offset_bits >= 0;
+  const __m128i offset_bits = _mm_cvtsi32_si128(form.offset_bits);
   const uint8_t* codes = panel.codes;
+  const float *scales = panel.scales, *minima = panel.minima;
+  const auto broadcast = [](const float* p) { return _mm512_castps_si512(_mm512_set1_ps(*p)); };
   __m512 acc[kRows];
   for (int t = 0; t < kRows; ++t) acc[t] = _mm512_setzero_ps();
-  for (int64_t unit = 0; unit < n_units; ++unit) {
+  for (int64_t k = 0; k < K; k += 4 * kQuads) {
     __m512i sum[kRows];
     for (int t = 0; t < kRows; ++t) sum[t] = _mm512_setzero_si512();
 #pragma GCC unroll 8
-    for (int quad = 0; quad < kQuads; ++quad, codes += 64) {
-      const __m512i w = _mm512_load_si512(codes);
+    for (int quad = 0; quad < kQuads; ++quad) {
+      const __m512i w = _mm512_load_si512(codes + 64 * quad);
 #pragma GCC unroll 8
-      for (int t = 0; t < kRows; ++t) {
-        const auto* q = reinterpret_cast<const int32_t*>(x[t].q) + unit * kQuads + quad;
-        sum[t] = _mm512_dpbusd_epi32(sum[t], w, _mm512_set1_epi32(*q));
-      }
+      for (int t = 0; t < kRows; ++t)
+        sum[t] = _mm512_dpbusd_epi32(sum[t], w, broadcast(tile + Tile::kRows * quad + t));
     }
-    const __m512 scale = _mm512_load_ps(panel.scales + 16 * unit);
+    codes += 64 * kQuads;
+    tile += Tile::kRows * kQuads;
+    const __m512 scale = _mm512_load_ps(scales);
 #pragma GCC unroll 8
     for (int t = 0; t < kRows; ++t) {
-      if (!kMinima && has_offset) {
-        const int32_t q_sum = kHalves ? x[t].half_sum[unit] : x[t].sum[unit];
-        sum[t] = _mm512_sub_epi32(sum[t], _mm512_sll_epi32(_mm512_set1_epi32(q_sum), offset_bits));
-      }
-      const __m512 x_scale = _mm512_set1_ps(x[t].scale[kHalves ? unit / 2 : unit]);
-      acc[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[t]), _mm512_mul_ps(scale, x_scale), acc[t]);
-      if constexpr (kMinima) {
-        const float value_sum = kHalves ? x[t].half_value_sum[unit] : x[t].value_sum[unit];
-        acc[t] = _mm512_fmadd_ps(_mm512_load_ps(panel.minima + 16 * unit), _mm512_set1_ps(value_sum), acc[t]);
-      }
+      if (!kMinima && has_offset)
+        sum[t] = _mm512_sub_epi32(sum[t], _mm512_sll_epi32(broadcast(tile + Tile::kRows + t), offset_bits));
+      acc[t] =
+          _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum[t]), _mm512_mul_ps(scale, _mm512_set1_ps(tile[t])), acc[t]);
+      if constexpr (kMinima)
+        acc[t] = _mm512_fmadd_ps(_mm512_load_ps(minima), _mm512_set1_ps(tile[2 * Tile::kRows + t]), acc[t]);
     }
+    tile += 3 * Tile::kRows;
+    scales += 16;
+    minima += 16;
   }
   for (int t = 0; t < kRows; ++t) _mm512_storeu_ps(y[t], acc[t]);
 }
 
 template <bool kHalves, bool kMinima>
-void tile_of_rows(const TileArgs& args, const Int8Row* x, int n_rows, float* const* y) {
+void tile_of_rows(const Panel& panel, PanelForm form, int64_t K, const float* tile, int n_rows,
+                  float* const* y) {
   switch (n_rows) {
     case 1:
-      return tile<1, kHalves, kMinima>(args, x, y);
+      return tile_of<1, kHalves, kMinima>(panel, form, K, tile, y);
     case 2:
-      return tile<2, kHalves, kMinima>(args, x, y);
+      return tile_of<2, kHalves, kMinima>(panel, form, K, tile, y);
     case 3:
-      return tile<3, kHalves, kMinima>(args, x, y);
+      return tile_of<3, kHalves, kMinima>(panel, form, K, tile, y);
     case 4:
-      return tile<4, kHalves, kMinima>(args, x, y);
+      return tile_of<4, kHalves, kMinima>(panel, form, K, tile, y);
     case 5:
-      return tile<5, kHalves, kMinima>(args, x, y);
+      return tile_of<5, kHalves, kMinima>(panel, form, K, tile, y);
     case 6:
-      return tile<6, kHalves, kMinima>(args, x, y);
+      return tile_of<6, kHalves, kMinima>(panel, form, K, tile, y);
     case 7:
-      return tile<7, kHalves, kMinima>(args, x, y);
+      return tile_of<7, kHalves, kMinima>(panel, form, K, tile, y);
     default:
-      return tile<8, kHalves, kMinima>(args, x, y);
+      return tile_of<8, kHalves, kMinima>(panel, form, K, tile, y);
   }
 }
 
 }  // namespace
 
-void tile_vnni(const TileArgs& args, const Int8Row* x, int n_rows, float* const* y) {
-  const PanelForm& form = args.form;
+void tile_vnni(const Panel& panel, PanelForm form, int64_t K, const float* tile, int n_rows,
+               float* const* y) {
   if (form.has_minima)
-    return form.halves ? tile_of_rows<true, true>(args, x, n_rows, y)
-                       : tile_of_rows<false, true>(args, x, n_rows, y);
-  return form.halves ? tile_of_rows<true, false>(args, x, n_rows, y)
-                     : tile_of_rows<false, false>(args, x, n_rows, y);
+    return form.halves ? tile_of_rows<true, true>(panel, form, K, tile, n_rows, y)
+                       : tile_of_rows<false, true>(panel, form, K, tile, n_rows, y);
+  return form.halves ? tile_of_rows<true, false>(panel, form, K, tile, n_rows, y)
+                     : tile_of_rows<false, false>(panel, form, K, tile, n_rows, y);
 }
 
 }  // namespace forebay::int8_detail

@@ -112,8 +112,8 @@ TEST_P(Int8, EveryVersionHasTheBitsOfTheDefinition) {
   const DType type = GetParam();
   for (const bool tame : {true, false})
     for (int64_t blocks : {1, 3, 5})
-      for (int64_t N : {1, 7, 8, 9, 16, 21, 33})
-        for (int64_t T : {0, 1, 2, 3, 4, 5, 7, 8, 9, 17}) {
+      for (int64_t N : {1, 9, 16, 35})
+        for (int64_t T : {0, 1, 2, 3, 4, 5, 6, 7, 8, 17}) {
           const int64_t K = blocks * block_of(type);
           const Weights w(type, N, K, random, tame, blocks % 4);
           testing::Misaligned x(random.normal(T * K), 3);
