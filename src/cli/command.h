@@ -49,6 +49,8 @@ struct CommandInfo {
 // One per file.
 CommandInfo run_command();
 CommandInfo inspect_command();
+CommandInfo plan_command();
+CommandInfo doctor_command();
 CommandInfo logits_command();
 CommandInfo bench_command();
 CommandInfo convert_command();

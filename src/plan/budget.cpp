@@ -41,8 +41,10 @@ Result<Budget> choose_budget(uint64_t asked, const SystemMemory& memory) {
                  "budget: the system does not say how much memory is free; give --budget"};
   }
   if (asked == 0)
-    return Budget{line.bytes(), fmt::format("what is free: {} less {} of margin",
-                                            human_bytes(line.usable_bytes), human_bytes(line.margin_bytes))};
+    return Budget{line.bytes(),
+                  fmt::format("what is free: {} less {} of margin", human_bytes(line.usable_bytes),
+                              human_bytes(line.margin_bytes)),
+                  line.bytes()};
   if (asked > line.bytes())
     return Error{
         Code::kOutOfMemory,
@@ -50,7 +52,7 @@ Result<Budget> choose_budget(uint64_t asked, const SystemMemory& memory) {
                     "fits is --budget {}",
                     human_bytes(asked), human_bytes(line.usable_bytes), human_bytes(line.bytes()),
                     describe(memory), as_flag(line.bytes(), /*round_up=*/false))};
-  return Budget{asked, fmt::format("given, of {} usable", human_bytes(line.usable_bytes))};
+  return Budget{asked, fmt::format("given, of {} usable", human_bytes(line.usable_bytes)), line.bytes()};
 }
 
 SystemMemory simulated_memory(uint64_t total, uint64_t used) {

@@ -22,7 +22,8 @@ SafeLine safe_line(const SystemMemory& memory);
 
 struct Budget {
   uint64_t bytes = 0;
-  std::string reason;  // "given", "what is free: 21.2 GiB less 1.33 GiB of margin"
+  std::string reason;                   // "given", "what is free: 21.2 GiB less 1.33 GiB of margin"
+  uint64_t largest_bytes = UINT64_MAX;  // that could be asked for on this machine
 };
 
 /// asked_bytes 0: the safe line.

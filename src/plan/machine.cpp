@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/cgroup.h"
+#include "core/format.h"
 #include "plan/probe.h"
 #include "quant/quant.h"
 
@@ -88,9 +89,9 @@ Result<MachineRates> measure_rates(const ModelFootprint& model, const GgufFile* 
       {.blob_bytes = experts.bytes, .n_in_flight = 8, .duration = ProbeDuration(0.3)}, budget, stop));
   if (disk.n_reads == 0) return rates;
   rates.disk = disk.bytes_per_second;
-  rates.disk_source = fmt::format("measured: {} reads of {:.3g} MB in flight{}", disk.n_in_flight,
-                                  static_cast<double>(disk.blob_bytes) / 1e6,
-                                  disk.direct ? "" : ", through the page cache: the disk may be slower");
+  rates.disk_source =
+      fmt::format("measured: {} reads of {} in flight{}", disk.n_in_flight, human_bytes(disk.blob_bytes),
+                  disk.direct ? "" : ", through the page cache: the disk may be slower");
   return rates;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "core/format.h"
 #include "model/layers/scratch.h"
@@ -105,14 +106,18 @@ Error refusal(const ModelFootprint& model, const PlanRequest& request, const Bud
   else
     parts.resize(parts.size() - 2);
   const PlanLimits limits = plan_limits(model, request, budget.bytes);
-  std::string instead = fmt::format("--budget {}", as_flag(limits.least_budget, /*round_up=*/true));
+  std::vector<std::string> instead;
+  if (limits.least_budget <= budget.largest_bytes)
+    instead.push_back(fmt::format("--budget {}", as_flag(limits.least_budget, /*round_up=*/true)));
   if (limits.largest_context > 0 && limits.largest_context < request.context)
-    instead += fmt::format(", or --context {}", limits.largest_context);
+    instead.push_back(fmt::format("--context {}", limits.largest_context));
   if (limits.largest_chunk > 0 && limits.largest_chunk < request.chunk)
-    instead += fmt::format(", or --chunk {}", limits.largest_chunk);
+    instead.push_back(fmt::format("--chunk {}", limits.largest_chunk));
   return Error{Code::kOutOfMemory,
-               fmt::format("budget: {} ({}), but {} are needed: {}; would fit: {}", human_bytes(budget.bytes),
-                           budget.reason, human_bytes(limits.least_budget), parts, instead)};
+               fmt::format("budget: {} ({}), but {} are needed: {}; {}", human_bytes(budget.bytes),
+                           budget.reason, human_bytes(limits.least_budget), parts,
+                           instead.empty() ? "no context or chunk is short enough for this machine"
+                                           : fmt::format("would fit: {}", fmt::join(instead, ", or ")))};
 }
 
 }  // namespace

@@ -100,8 +100,14 @@ class Adder {
   std::map<DType, uint64_t> trunk_types_, expert_types_;
 };
 
-/// Metadata keeps a vocabulary's strings, the tokenizer keeps them again, and its tables once more.
+bool has_tensor(std::span<const TensorInfo> tensors, std::string_view name) {
+  return std::any_of(tensors.begin(), tensors.end(), [&](const TensorInfo& t) { return t.name == name; });
+}
+
+}  // namespace
+
 uint64_t text_bytes_of(const GgufMetadata& metadata) {
+  // Metadata keeps the strings, the tokenizer keeps them again, and its tables once more.
   constexpr uint64_t kCopies = 3;
   uint64_t sum = 0;
   for (const char* key : {"tokenizer.ggml.tokens", "tokenizer.ggml.merges"})
@@ -109,12 +115,6 @@ uint64_t text_bytes_of(const GgufMetadata& metadata) {
       for (const std::string& text : *strings) sum += sizeof(std::string) + text.size();
   return kCopies * sum;
 }
-
-bool has_tensor(std::span<const TensorInfo> tensors, std::string_view name) {
-  return std::any_of(tensors.begin(), tensors.end(), [&](const TensorInfo& t) { return t.name == name; });
-}
-
-}  // namespace
 
 uint64_t slot_bytes(std::span<const uint64_t> plane_bytes) {
   uint64_t sum = 0;

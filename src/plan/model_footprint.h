@@ -53,6 +53,9 @@ struct ModelFootprint {
                                      bool with_draft);
 };
 
+/// In memory, of the strings of a vocabulary and all that is made of them; an estimate.
+uint64_t text_bytes_of(const GgufMetadata& metadata);
+
 /// Memory for planes of these sizes, each read in whole pages from wherever it begins.
 uint64_t slot_bytes(std::span<const uint64_t> plane_bytes);
 

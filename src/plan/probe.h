@@ -25,7 +25,7 @@ using ProbeDuration = std::chrono::duration<double>;
 /// Memory to measure on, touched, larger than any cache wherever the machine has room for that. Confined.
 class ProbeBuffer {
  public:
-  static constexpr uint64_t kLargest = uint64_t{1} << 30;
+  static constexpr uint64_t kLargest = uint64_t{512} << 20;
 
   /// At most an eighth of `usable_bytes` and at most kLargest. Errors: kOutOfMemory.
   static Result<ProbeBuffer> allocate(uint64_t usable_bytes, ThreadPool& pool, MemoryBudget& budget);

@@ -43,7 +43,7 @@ struct MachineRates {
   /// Weights of a type through a matrix product with one row, all threads. Types that are not in it: as
   /// memory.
   std::map<DType, double> kernels;
-  std::string disk_source;  // "measured: 8 reads of 1.38 MB in flight, past the page cache"
+  std::string disk_source;  // "measured: 8 reads of 450 KiB in flight"
   std::string memory_source;
 
   double of_weights(DType type) const;

@@ -105,6 +105,22 @@ TEST(MemoryPlan, AShorterContextOrASmallerChunkMayFit) {
   }
 }
 
+TEST(MemoryPlan, ABudgetThatTheMachineDoesNotHaveIsNotProposed) {
+  const ModelFootprint model = testing::tiny_model();
+  PlanRequest request = tiny_request();
+  request.context = 1'000'000;
+  const uint64_t least = plan_limits(model, request, 0).least_budget;
+  const auto plan = [&](uint64_t bytes, uint64_t largest) {
+    return plan_memory(model, request, {bytes, "what is free", largest}, assumed_rates());
+  };
+  const uint64_t budget = least - kMiB;
+  EXPECT_TRUE(fails_with(plan(budget, least), Code::kOutOfMemory, "would fit: --budget", "--context"));
+  const Result<MemoryPlan> refused = plan(budget, least - 1);
+  EXPECT_TRUE(fails_with(refused, Code::kOutOfMemory, "would fit: --context"));
+  EXPECT_EQ(refused.error().message.find("--budget"), std::string::npos);
+  EXPECT_TRUE(fails_with(plan(kMiB, kMiB), Code::kOutOfMemory, "no context or chunk"));
+}
+
 TEST(MemoryPlan, OutOfRangeIsNamed) {
   PlanRequest request = tiny_request();
   request.chunk = 0;
