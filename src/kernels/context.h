@@ -15,7 +15,7 @@ namespace forebay {
 enum class Activations {
   kExact,  // f32
   kInt8,   // rounded to 8 bits where the matrix is of a block format (kernels/int8_rows.h); F32, F16 and BF16
-          // matrices still read f32
+           // matrices still read f32
 };
 
 /// Confined, like the pool it drives. Kernels take it first, as a stream would be taken on a device.

@@ -8,12 +8,12 @@
 
 #include "kernels/int8_blocks_avx2.h"
 #include "kernels/int8_dot.h"
+#include "kernels/rows_avx2.h"
+#include "kernels/simd_avx2.h"
 #include "kernels/transpose_avx2.h"
 
 namespace forebay {
 namespace {
-
-constexpr int kRowsAtOnce = 8;
 
 /// How a format gives its codes.
 template <typename F>
@@ -137,26 +137,6 @@ FOREBAY_INLINE __m256 add_run(const uint8_t* const* rows, int64_t at, const Bloc
   return acc;
 }
 
-/// Eight rows are eight streams to the processor's prefetcher, and short ones: what comes next is fetched
-/// here, front to back and a little at a time, while these are multiplied. Past the end of a matrix this asks
-/// for nothing that hurts.
-class Prefetcher {
- public:
-  /// The next eight rows, or what is 8 KiB ahead: a hundred nanoseconds, and twice that where memory is busy.
-  Prefetcher(const MatrixView& w, int64_t n)
-      : at_(reinterpret_cast<const char*>(w.row(n)) +
-            std::max<int64_t>(8192, kRowsAtOnce * w.row_stride_bytes)),
-        done_(at_) {}
-  void advance(int64_t n_bytes) {
-    at_ += n_bytes;
-    for (; done_ < at_; done_ += 64) _mm_prefetch(done_, _MM_HINT_T0);
-  }
-
- private:
-  const char* at_;
-  const char* done_;
-};
-
 template <typename F>
 __m256 add_block(const uint8_t* const* rows, int64_t at, const Int8Row& x, int64_t block, Prefetcher& ahead,
                  __m256 acc) {
@@ -214,26 +194,6 @@ __m256 add_q2_0_block(const uint8_t* const* rows, int64_t at, const Int8Row& x, 
   return acc;
 }
 
-/// The first min(n, 8) lanes.
-void store_lanes(float* to, int64_t n, __m256 v) {
-  if (n >= 8) {
-    _mm256_storeu_ps(to, v);
-    return;
-  }
-  const __m256i index = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-  _mm256_maskstore_ps(to, _mm256_cmpgt_epi32(lanes(static_cast<int>(n)), index), v);
-}
-
-/// Eight rows from n on; the last one again where the matrix ends.
-struct RowPointers {
-  const uint8_t* row[kRowsAtOnce];
-
-  RowPointers(const MatrixView& w, int64_t n, int64_t n_end) {
-    for (int r = 0; r < kRowsAtOnce; ++r)
-      row[r] = reinterpret_cast<const uint8_t*>(w.row(std::min(n + r, n_end - 1)));
-  }
-};
-
 template <typename F>
 void matvec(const MatrixView& w, int64_t n0, int64_t n1, const Int8Row& x, float* y) {
   const int64_t n_blocks = w.n_cols / F::kWeights;
@@ -249,7 +209,7 @@ void matvec(const MatrixView& w, int64_t n0, int64_t n1, const Int8Row& x, float
         acc = add_block<F>(rows.row, block * F::kBytes, x, block, prefetcher, acc);
       }
     }
-    store_lanes(y + n, n1 - n, acc);
+    simd::store(y + n, n1 - n, acc);
   }
 }
 

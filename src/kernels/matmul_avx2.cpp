@@ -1,9 +1,12 @@
 // Decodes eight weight rows to f32, then multiplies them with every x row in register tiles. Each output has
 // one accumulator vector filled in k order, whatever the tile: that is what makes bits independent of T.
+// One x row of a plain type is multiplied as it is loaded, in the same order.
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/decode_row.h"
 #include "kernels/matmul.h"
+#include "kernels/rows_avx2.h"
 #include "kernels/simd_avx2.h"
 
 namespace forebay::matmul_detail {
@@ -47,12 +50,67 @@ void strip(const float* const* w, const RowSet<const float>& x, const RowSet<flo
   if (T - t == 1) tile<kRows, 1>(w, x, y, t, n, K);
 }
 
+/// Eight weights at k, the first n of them where fewer are left.
+struct LoadF32 {
+  static constexpr int kBytes = 4;
+  static __m256 load(const uint8_t* row, int64_t k) {
+    return _mm256_loadu_ps(reinterpret_cast<const float*>(row) + k);
+  }
+};
+struct LoadF16 {
+  static constexpr int kBytes = 2;
+  static __m256 load(const uint8_t* row, int64_t k) {
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(row + 2 * k)));
+  }
+};
+struct LoadBF16 {
+  static constexpr int kBytes = 2;
+  static __m256 load(const uint8_t* row, int64_t k) {
+    const __m256i v = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(row + 2 * k)));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(v, 16));
+  }
+};
+
+/// One x row.
+template <typename Load>
+void matvec(const MatrixView& w, int64_t n0, int64_t n1, const float* x, float* y, DecodeFn decode) {
+  const int64_t K = w.n_cols, whole = K / 8 * 8;
+  for (int64_t n = n0; n < n1; n += kRowsAtOnce) {
+    const RowPointers rows(w, n, n1);
+    Prefetcher prefetcher(w, n);
+    __m256 acc[kRowsAtOnce];
+    for (int r = 0; r < kRowsAtOnce; ++r) acc[r] = _mm256_setzero_ps();
+    for (int64_t k = 0; k < whole; k += 8) {
+      prefetcher.advance(8 * Load::kBytes * kRowsAtOnce);
+      const __m256 vx = _mm256_loadu_ps(x + k);
+#pragma GCC unroll 8
+      for (int r = 0; r < kRowsAtOnce; ++r) acc[r] = _mm256_fmadd_ps(Load::load(rows.row[r], k), vx, acc[r]);
+    }
+    if (whole < K) {
+      const __m256 vx = simd::load(x + whole, K - whole);
+      for (int r = 0; r < kRowsAtOnce; ++r) {
+        alignas(32) float rest[8] = {};
+        const uint8_t* from = rows.row[r] + whole * Load::kBytes;
+        if (decode != nullptr)
+          decode(reinterpret_cast<const std::byte*>(from), K - whole, rest);
+        else
+          std::memcpy(rest, from, static_cast<size_t>(K - whole) * sizeof(float));
+        acc[r] = _mm256_fmadd_ps(_mm256_load_ps(rest), vx, acc[r]);
+      }
+    }
+    for (int r = 0; r < kRowsAtOnce && n + r < n1; ++r) y[n + r] = simd::sum(acc[r]);
+  }
+}
+
 }  // namespace
 
 void task_avx2(const MatrixView& w, int64_t n0, int64_t n1, RowSet<const float> x, int64_t T, RowSet<float> y,
                float* scratch) {
   const int64_t K = w.n_cols;
+  if (T == 1 && w.type == DType::kF32) return matvec<LoadF32>(w, n0, n1, x.row(0), y.row(0), nullptr);
   const DecodeFn decode = find_decoder(w.type, Isa::kAvx2);
+  if (T == 1 && w.type == DType::kF16) return matvec<LoadF16>(w, n0, n1, x.row(0), y.row(0), decode);
+  if (T == 1 && w.type == DType::kBF16) return matvec<LoadBF16>(w, n0, n1, x.row(0), y.row(0), decode);
   for (int64_t n = n0; n < n1; n += kRowsPerTile) {
     const int64_t rows = std::min(kRowsPerTile, n1 - n);
     const float* decoded[kRowsPerTile];

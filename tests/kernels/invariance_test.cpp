@@ -21,8 +21,11 @@ class Invariance : public ::testing::TestWithParam<Isa> {
 
 TEST_P(Invariance, MatmulBitsDoNotDependOnWindowOrThreads) {
   Random random(21);
-  const int64_t N = 53, K = 256, T = 13;
-  for (DType type : {DType::kF32, DType::kBF16, DType::kQ8_0, DType::kQ4_K}) {
+  const int64_t N = 53, T = 13;
+  const std::pair<DType, int64_t> cases[] = {{DType::kF32, 256},  {DType::kBF16, 256}, {DType::kQ8_0, 256},
+                                             {DType::kQ4_K, 256}, {DType::kF32, 77},   {DType::kF16, 77},
+                                             {DType::kBF16, 77},  {DType::kBF16, 5}};
+  for (const auto& [type, K] : cases) {
     const std::vector<float> w = random.normal(N * K), x = random.normal(T * K);
     std::vector<std::byte> bytes(row_bytes(type, N * K));
     ASSERT_TRUE(encode_row(type, w, bytes.data()).has_value());
