@@ -89,12 +89,12 @@ TEST(PlanCommand, EveryFlagChangesThePlan) {
   EXPECT_NE(rates({"-t", "1"})["memory_source"].get<std::string>().find("1 threads"), std::string::npos);
   EXPECT_NE(run_program(with_rates({"plan", mixture(), "-v"})).err.find("chunk = 256"), std::string::npos);
 
-  const std::string with_head = testing::converted_vectors("qwen35moe", "q8_0").string();
-  const json without = plan_json({with_head, "--budget", "64M"});
-  const json with = plan_json({with_head, "--budget", "64M", "--mtp"});
+  const std::string with_head = testing::embedded_model().string();
+  const json without = plan_json({with_head, "--budget", "128M"});
+  const json with = plan_json({with_head, "--budget", "128M", "--mtp"});
   EXPECT_FALSE(without["items"].contains("draft_head"));
   EXPECT_TRUE(with["items"].contains("draft_head"));
-  const json apart = plan_json({with_head, "--budget", "64M", "--mtp-model", with_head});
+  const json apart = plan_json({with_head, "--budget", "128M", "--mtp-model", with_head});
   EXPECT_EQ(apart["items"]["draft_head"], with["items"]["draft_head"]);
 }
 
