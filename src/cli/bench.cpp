@@ -10,9 +10,9 @@
 #include "cli/expert_stats.h"
 #include "cli/json_writer.h"
 #include "cli/verbosity.h"
+#include "core/format.h"
 #include "core/interrupt.h"
 #include "core/memory_info.h"
-#include "core/format.h"
 #include "core/parse.h"
 #include "sampling/sampling.h"
 
@@ -26,8 +26,8 @@ struct Measured {
   std::string test;  // "prefill", "turn", "decode"
   int64_t tokens = 0;
   int64_t depth = 0;
-  std::vector<double> seconds;  // one per repetition, ascending
-  ExpertCacheStats experts;     // of all repetitions
+  std::vector<double> seconds = {};  // one per repetition, ascending
+  ExpertCacheStats experts = {};     // of all repetitions
 
   double median() const { return seconds[seconds.size() / 2]; }
   double rate() const { return static_cast<double>(tokens) / median(); }
@@ -88,8 +88,10 @@ void BenchCommand::declare(FlagTable& flags) {
   flags.integer("--decode", "N", n_decode_, {0, 1 << 20}, "so many tokens, one at a time; 0: none");
   flags.text("--turns", "N,N...", turns_, "so many new prompt tokens at each depth, as an agent sends them");
   flags.text("--depth", "N,N...", depths_, "tokens of context before --turns and --decode");
-  flags.integer("--repeat", "N", n_repeats_, {1, 1000}, "measure each so often after one warm-up; medians are shown");
-  flags.integer("--seed", "N", seed_, {0, std::numeric_limits<int64_t>::max()}, "of the prompt's random tokens");
+  flags.integer("--repeat", "N", n_repeats_, {1, 1000},
+                "measure each so often after one warm-up; medians are shown");
+  flags.integer("--seed", "N", seed_, {0, std::numeric_limits<int64_t>::max()},
+                "of the prompt's random tokens");
   flags.toggle("--json", json_, "print one JSON object per line");
   flags.section("Speed and memory");
   engine_.declare_speed(flags);
@@ -183,7 +185,8 @@ Result<void> BenchCommand::measure_depth(Engine& engine, int64_t depth, std::sto
   return measure(engine, {.test = "decode", .tokens = n_decode_, .depth = depth}, once);
 }
 
-Result<void> BenchCommand::measure(Engine& engine, Measured row, const std::function<Result<double>()>& once) {
+Result<void> BenchCommand::measure(Engine& engine, Measured row,
+                                   const std::function<Result<double>()>& once) {
   TRY(once());
   const std::optional<ExpertCacheStats> before = engine.expert_stats();
   for (int64_t i = 0; i < n_repeats_; ++i) row.seconds.push_back(TRY(once()));
@@ -216,8 +219,8 @@ void BenchCommand::print(const Measured& row) const {
     fmt::print("{}\n", json.text());
   } else {
     const auto tokens = static_cast<double>(row.tokens);
-    fmt::print("{:<8} {:>7} {:>7} {:>10.4f} {:>9.2f} {:>10.2f} - {:>8.2f}  {}\n", row.test, row.tokens, row.depth,
-               row.median(), row.rate(), tokens / row.seconds.back(), tokens / row.seconds.front(),
+    fmt::print("{:<8} {:>7} {:>7} {:>10.4f} {:>9.2f} {:>10.2f} - {:>8.2f}  {}\n", row.test, row.tokens,
+               row.depth, row.median(), row.rate(), tokens / row.seconds.back(), tokens / row.seconds.front(),
                streamed ? experts_line(row.experts).substr(std::string_view("experts: ").size()) : "");
   }
   std::fflush(stdout);
@@ -230,9 +233,11 @@ CommandInfo bench_command() {
           .summary = "measure prefill, turns and decode",
           .usage = "[options]",
           .examples = {{"forebay bench", "the embedded model"},
-                       {"forebay bench -m big.gguf --budget 10G --turns 64,256,1024 --depth 0,8192", "what an agent feels"}},
-          .details = "Runs the whole model on random tokens, each measurement once to warm up and then --repeat "
-                     "times. Tokens per second come from the median.",
+                       {"forebay bench -m big.gguf --budget 10G --turns 64,256,1024 --depth 0,8192",
+                        "what an agent feels"}},
+          .details =
+              "Runs the whole model on random tokens, each measurement once to warm up and then --repeat "
+              "times. Tokens per second come from the median.",
           .make = [] { return std::unique_ptr<Command>(std::make_unique<BenchCommand>()); }};
 }
 

@@ -82,11 +82,13 @@ TEST(RunFlags, EachChangesSomethingThatShows) {
                               "--json", "--experts",
                               "stream", "--budget",
                               "4M"};
-  const Arguments long_prompt =
-      changed(streamed, "-p",
-              "The first part of this question is long, so that most of it is not among the last tokens. It "
-              "says that "
-              "rivers are wide, that winters are cold, and that a train takes an hour. What is 37 + 58?");
+  // In chunks, so that something is in memory when the second one is routed.
+  const Arguments long_prompt = with(
+      changed(
+          streamed, "-p",
+          "The first part of this question is long, so that most of it is not among the last tokens. It says "
+          "that rivers are wide, that winters are cold, and that a train takes an hour. What is 37 + 58?"),
+      {"--chunk", "8", "--logprobs", "1"});
   const Arguments resident(streamed.begin(), streamed.end() - 4);
 
   const Arguments lenient = changed(dry, "--dry-multiplier", "0.05");
