@@ -55,6 +55,7 @@ CommandInfo logits_command();
 CommandInfo bench_command();
 CommandInfo convert_command();
 CommandInfo kld_command();
+CommandInfo replay_command();
 CommandInfo synth_command();
 CommandInfo tokenize_command();
 CommandInfo template_command();

@@ -9,7 +9,7 @@ namespace forebay::cli {
 namespace {
 
 const std::vector<std::string> kCommands = {"run", "inspect", "plan",  "doctor",   "convert",  "synth",
-                                            "kld",  "bench", "tokenize", "template", "logits"};
+                                            "kld", "replay",  "bench", "tokenize", "template", "logits"};
 
 TEST(Commands, HelpOpensWithAnExample) {
   const Finished overview = run_program({"--help"});
