@@ -27,6 +27,7 @@ class Loader {
   Loader(TraceReader reader, std::vector<bool> kept)
       : reader_(std::move(reader)), kept_(std::move(kept)), distinct_(reader_.header().n_experts) {
     log_.header = reader_.header();
+    while (log_.header.expert_bytes[first_block_] == 0) ++first_block_;
   }
 
   Result<RouteLog> load() {
@@ -83,14 +84,13 @@ class Loader {
     log_.uses.insert(log_.uses.end(), uses.begin(), uses.end());
     request.n_uses = static_cast<uint32_t>(uses.size());
     distinct_.clear();
-    // A window goes through its blocks in order.
-    const size_t n = log_.requests.size();
-    const bool starts_window =
-        n == 1 || log_.requests[n - 2].block >= request.block || log_.requests[n - 2].phase != request.phase;
-    request.n_tokens_before = static_cast<uint32_t>(n_tokens_);
-    if (starts_window && request.phase != RoutePhase::kDraft) request.new_tokens = request.n_rows;
-    n_tokens_ += request.new_tokens;
-    if (!starts_window) request.n_tokens_before = log_.requests[n - 2].n_tokens_before;
+    // Every window passes the first block that has experts: its rows there are the tokens.
+    if (request.block == first_block_ && request.phase != RoutePhase::kDraft) {
+      request.new_tokens = request.n_rows;
+      n_tokens_before_ = n_tokens_;
+      n_tokens_ += request.n_rows;
+    }
+    request.n_tokens_before = static_cast<uint32_t>(n_tokens_before_);
   }
 
   void index_next_uses() {
@@ -111,7 +111,9 @@ class Loader {
   const std::vector<bool> kept_;
   DistinctExperts distinct_;
   RouteLog log_;
+  int32_t first_block_ = 0;
   uint64_t n_tokens_ = 0;
+  uint64_t n_tokens_before_ = 0;  // the window being read
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ struct LoggedRequest {
   uint32_t n_rows = 0;
   uint32_t first_use = 0;
   uint32_t n_uses = 0;
-  uint32_t n_tokens_before = 0;  // of the trace, drafts not counted
+  uint32_t n_tokens_before = 0;  // of the trace, when its window began; drafts not counted
   uint32_t new_tokens = 0;       // at the first block of a window that is no draft
   int32_t block = 0;
   RoutePhase phase = RoutePhase::kDecode;

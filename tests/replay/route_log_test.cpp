@@ -39,8 +39,20 @@ TEST(RouteLog, AWindowsRowsAreOneRequestPerBlock) {
     before.push_back(request.n_tokens_before);
     fresh.push_back(request.new_tokens);
   }
-  EXPECT_EQ(before, (std::vector<uint32_t>{0, 0, 3, 3, 4, 4, 4, 4}));
+  EXPECT_EQ(before, (std::vector<uint32_t>{0, 0, 3, 3, 3, 3, 4, 4}));
   EXPECT_EQ(fresh, (std::vector<uint32_t>{3, 0, 1, 0, 0, 0, 1, 0}));
+}
+
+TEST(RouteLog, AWindowOfPromptsAndAnswersCountsItsTokensOnce) {
+  LogBuilder builder(3, 4, 1, {0, 50, 60});
+  for (int window = 0; window < 2; ++window)
+    for (const int block : {1, 2}) {
+      builder.row(block, {0}, RoutePhase::kPrefill).row(block, {1}, RoutePhase::kPrefill);
+      builder.row(block, {0}, RoutePhase::kDecode);
+    }
+  const RouteLog log = builder.load();
+  EXPECT_EQ(log.requests.size(), 8u);
+  EXPECT_EQ(log.n_tokens, 6u);
 }
 
 TEST(RouteLog, KnowsTheNextUse) {
