@@ -59,9 +59,15 @@ struct Tile {
 /// Any rows may fill the places that are not needed.
 void pack_tile(const Int8Row (&x)[Tile::kRows], int64_t K, bool halves, float* tile);
 
+/// What a panel's product fetches meanwhile for the next one: memory would be idle otherwise.
+struct Ahead {
+  const std::byte* at = nullptr;
+  int64_t bytes_per_unit = 0;  // 0: nothing
+};
+
 /// y[t][0..width) for the first n_rows rows of a tile.
 using TileFn = void (*)(const Panel& panel, PanelForm form, int64_t K, const float* tile, int n_rows,
-                        float* const* y);
+                        float* const* y, Ahead ahead);
 
 struct Int8Kernels {
   MatvecFn matvec;
@@ -76,7 +82,9 @@ const Int8Kernels* find_kernels_avx2(DType type);
 const Int8Kernels* find_kernels_vnni(DType type);
 
 inline constexpr int kWidthAvx2 = 8, kWidthVnni = 16;
-void tile_avx2(const Panel& panel, PanelForm form, int64_t K, const float* tile, int n_rows, float* const* y);
-void tile_vnni(const Panel& panel, PanelForm form, int64_t K, const float* tile, int n_rows, float* const* y);
+void tile_avx2(const Panel& panel, PanelForm form, int64_t K, const float* tile, int n_rows, float* const* y,
+               Ahead ahead);
+void tile_vnni(const Panel& panel, PanelForm form, int64_t K, const float* tile, int n_rows, float* const* y,
+               Ahead ahead);
 
 }  // namespace forebay::int8_detail

@@ -8,6 +8,7 @@
 namespace forebay {
 namespace {
 
+using int8_detail::Ahead;
 using int8_detail::Int8Kernels;
 using int8_detail::Panel;
 using int8_detail::Tile;
@@ -43,15 +44,20 @@ void run_panels(const Int8Kernels& kernels, int8_detail::TileFn multiply, int wi
                                        x[std::min(t + 6, x.n - 1)], x[std::min(t + 7, x.n - 1)]};
     int8_detail::pack_tile(rows, K, kernels.form.halves, tiles + t / Tile::kRows * Tile::floats(K));
   }
+  // In whole lines, so that none is left out.
+  const int64_t bytes_per_unit =
+      (width * w.row_stride_bytes * (kernels.form.halves ? 16 : 32) / K + 63) / 64 * 64;
   alignas(64) float edge[Tile::kRows][int8_detail::kWidthVnni];
   for (int64_t n = n0; n < n1; n += width) {
     kernels.unpack(w, n, n1, panel);
     const bool whole = n + width <= n1;
+    const Ahead next{n + width < n1 ? w.row(n + width) : nullptr, n + width < n1 ? bytes_per_unit : 0};
     for (int64_t t = 0; t < x.n; t += Tile::kRows) {
       const auto rows = static_cast<int>(std::min<int64_t>(Tile::kRows, x.n - t));
       float* to[Tile::kRows];
       for (int i = 0; i < rows; ++i) to[i] = whole ? y.row(t + i) + n : edge[i];
-      multiply(panel, kernels.form, K, tiles + t / Tile::kRows * Tile::floats(K), rows, to);
+      multiply(panel, kernels.form, K, tiles + t / Tile::kRows * Tile::floats(K), rows, to,
+               t == 0 ? next : Ahead{});
       if (whole) continue;
       for (int i = 0; i < rows; ++i) std::copy(edge[i], edge[i] + (n1 - n), y.row(t + i) + n);
     }

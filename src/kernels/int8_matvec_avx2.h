@@ -70,6 +70,15 @@ struct BlockSigns<F> {
   uint32_t mask[8];
 };
 
+template <typename F>
+struct EightSigns {
+  EightSigns(const uint8_t* const* rows, int64_t at)
+      : row{BlockSigns<F>(rows[0] + at), BlockSigns<F>(rows[1] + at), BlockSigns<F>(rows[2] + at),
+            BlockSigns<F>(rows[3] + at), BlockSigns<F>(rows[4] + at), BlockSigns<F>(rows[5] + at),
+            BlockSigns<F>(rows[6] + at), BlockSigns<F>(rows[7] + at)} {}
+  BlockSigns<F> row[kRowsAtOnce];
+};
+
 /// Eight sums of four products of run kRun's codes, kOffset above, with q.
 template <typename F, int kRun>
 FOREBAY_INLINE __m256i dot_run(const uint8_t* b, const BlockSigns<F>& signs, __m256i q) {
@@ -142,13 +151,10 @@ __m256 add_block(const uint8_t* const* rows, int64_t at, const Int8Row& x, int64
                  __m256 acc) {
   BlockScales<F> s;
   F::scales(rows, at, s.scale, s.minimum);
-  const BlockSigns<F> signs[kRowsAtOnce] = {BlockSigns<F>(rows[0] + at), BlockSigns<F>(rows[1] + at),
-                                            BlockSigns<F>(rows[2] + at), BlockSigns<F>(rows[3] + at),
-                                            BlockSigns<F>(rows[4] + at), BlockSigns<F>(rows[5] + at),
-                                            BlockSigns<F>(rows[6] + at), BlockSigns<F>(rows[7] + at)};
+  const EightSigns<F> signs(rows, at);
   [&]<int... kRun>(std::integer_sequence<int, kRun...>) {
     ((ahead.advance(kRowsAtOnce * F::kBytes / kRuns<F>),
-      acc = add_run<F, kRun>(rows, at, s, signs, x, block, acc)),
+      acc = add_run<F, kRun>(rows, at, s, signs.row, x, block, acc)),
      ...);
   }
   (std::make_integer_sequence<int, kRuns<F>>{});
@@ -251,33 +257,38 @@ FOREBAY_INLINE void unpack_run(const uint8_t* const* rows, int64_t at, const Blo
   store_transposed(v, to, stride);
 }
 
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+constexpr int kPanelWidth = int8_detail::kWidthVnni;
+#else
+constexpr int kPanelWidth = int8_detail::kWidthAvx2;
+#endif
+
+/// One block of eight rows to their places in the panel, from column `group` on.
+template <typename F>
+void unpack_block(const RowPointers& rows, int64_t block, const int8_detail::Panel& panel, int group) {
+  const int64_t at = block * F::kBytes;
+  BlockScales<F> s;
+  F::scales(rows.row, at, s.scale, s.minimum);
+  for (int unit = 0; unit < kUnits<F>; ++unit) {
+    const int64_t to = (block * kUnits<F> + unit) * kPanelWidth + group;
+    _mm256_store_ps(panel.scales + to, _mm256_load_ps(s.scale + 8 * unit));
+    if constexpr (F::kMinima) _mm256_store_ps(panel.minima + to, _mm256_load_ps(s.minimum + 8 * unit));
+  }
+  const EightSigns<F> signs(rows.row, at);
+  uint8_t* codes = panel.codes + (block * F::kWeights * kPanelWidth + group * 4);
+  [&]<int... kRun>(std::integer_sequence<int, kRun...>) {
+    (unpack_run<F, kRun>(rows.row, at, signs.row, codes + kRun * 32 * kPanelWidth, 4 * kPanelWidth), ...);
+  }
+  (std::make_integer_sequence<int, kRuns<F>>{});
+}
+
+/// Block by block over all rows of the panel: a line of it is written at once.
 template <typename F>
 void unpack(const MatrixView& w, int64_t n, int64_t n_end, const int8_detail::Panel& panel) {
-  const int64_t n_blocks = w.n_cols / F::kWeights;
-  const int64_t width = panel.width;
-  for (int group = 0; group < panel.width; group += kRowsAtOnce) {
-    const RowPointers rows(w, n + group, n_end);
-    Prefetcher prefetcher(w, n + group + (panel.width - kRowsAtOnce));
-    for (int64_t block = 0; block < n_blocks; ++block) {
-      prefetcher.advance(kRowsAtOnce * F::kBytes);
-      const int64_t at = block * F::kBytes;
-      BlockScales<F> s;
-      F::scales(rows.row, at, s.scale, s.minimum);
-      for (int unit = 0; unit < kUnits<F>; ++unit) {
-        const int64_t to = (block * kUnits<F> + unit) * width + group;
-        _mm256_store_ps(panel.scales + to, _mm256_load_ps(s.scale + 8 * unit));
-        if constexpr (F::kMinima) _mm256_store_ps(panel.minima + to, _mm256_load_ps(s.minimum + 8 * unit));
-      }
-      const BlockSigns<F> signs[kRowsAtOnce] = {
-          BlockSigns<F>(rows.row[0] + at), BlockSigns<F>(rows.row[1] + at), BlockSigns<F>(rows.row[2] + at),
-          BlockSigns<F>(rows.row[3] + at), BlockSigns<F>(rows.row[4] + at), BlockSigns<F>(rows.row[5] + at),
-          BlockSigns<F>(rows.row[6] + at), BlockSigns<F>(rows.row[7] + at)};
-      uint8_t* codes = panel.codes + (block * F::kWeights * width + group * 4);
-      [&]<int... kRun>(std::integer_sequence<int, kRun...>) {
-        (unpack_run<F, kRun>(rows.row, at, signs, codes + kRun * 32 * width, 4 * width), ...);
-      }
-      (std::make_integer_sequence<int, kRuns<F>>{});
-    }
+  const RowPointers first(w, n, n_end), second(w, n + kRowsAtOnce, n_end);
+  for (int64_t block = 0; block < w.n_cols / F::kWeights; ++block) {
+    unpack_block<F>(first, block, panel, 0);
+    if constexpr (kPanelWidth > kRowsAtOnce) unpack_block<F>(second, block, panel, kRowsAtOnce);
   }
 }
 

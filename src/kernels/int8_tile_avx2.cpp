@@ -15,7 +15,7 @@ __m256i broadcast_quad(const float* p) {
 }
 
 template <int kRows, bool kSigned, bool kHalves, bool kMinima>
-void tile_of(const Panel& panel, PanelForm form, int64_t K, const float* tile, float* const* y) {
+void tile_of(const Panel& panel, PanelForm form, int64_t K, const float* tile, float* const* y, Ahead ahead) {
   constexpr int kQuads = kHalves ? 4 : 8;
   const __m256i ones = _mm256_set1_epi16(1);
   const bool has_offset = form.offset_bits >= 0;
@@ -40,6 +40,10 @@ void tile_of(const Panel& panel, PanelForm form, int64_t K, const float* tile, f
     }
     codes += 32 * kQuads;
     tile += Tile::kRows * kQuads;
+    const std::byte* fetched = ahead.at;
+    ahead.at += ahead.bytes_per_unit;
+    for (; fetched < ahead.at; fetched += 64)
+      _mm_prefetch(reinterpret_cast<const char*>(fetched), _MM_HINT_T1);
     const __m256 scale = _mm256_load_ps(scales);
 #pragma GCC unroll 4
     for (int t = 0; t < kRows; ++t) {
@@ -61,19 +65,19 @@ void tile_of(const Panel& panel, PanelForm form, int64_t K, const float* tile, f
 
 template <bool kSigned, bool kHalves, bool kMinima>
 void tile_of_rows(const Panel& panel, PanelForm form, int64_t K, const float* tile, int n_rows,
-                  float* const* y) {
-  for (; n_rows > 0; n_rows -= 4, tile += 4, y += 4) switch (n_rows) {
+                  float* const* y, Ahead ahead) {
+  for (; n_rows > 0; n_rows -= 4, tile += 4, y += 4, ahead = {}) switch (n_rows) {
       case 1:
-        tile_of<1, kSigned, kHalves, kMinima>(panel, form, K, tile, y);
+        tile_of<1, kSigned, kHalves, kMinima>(panel, form, K, tile, y, ahead);
         break;
       case 2:
-        tile_of<2, kSigned, kHalves, kMinima>(panel, form, K, tile, y);
+        tile_of<2, kSigned, kHalves, kMinima>(panel, form, K, tile, y, ahead);
         break;
       case 3:
-        tile_of<3, kSigned, kHalves, kMinima>(panel, form, K, tile, y);
+        tile_of<3, kSigned, kHalves, kMinima>(panel, form, K, tile, y, ahead);
         break;
       default:
-        tile_of<4, kSigned, kHalves, kMinima>(panel, form, K, tile, y);
+        tile_of<4, kSigned, kHalves, kMinima>(panel, form, K, tile, y, ahead);
     }
 }
 
@@ -106,14 +110,14 @@ void pack_tile(const Int8Row (&x)[Tile::kRows], int64_t K, bool halves, float* t
   }
 }
 
-void tile_avx2(const Panel& panel, PanelForm form, int64_t K, const float* tile, int n_rows,
-               float* const* y) {
-  if (form.is_signed) return tile_of_rows<true, false, false>(panel, form, K, tile, n_rows, y);
+void tile_avx2(const Panel& panel, PanelForm form, int64_t K, const float* tile, int n_rows, float* const* y,
+               Ahead ahead) {
+  if (form.is_signed) return tile_of_rows<true, false, false>(panel, form, K, tile, n_rows, y, ahead);
   if (form.has_minima)
-    return form.halves ? tile_of_rows<false, true, true>(panel, form, K, tile, n_rows, y)
-                       : tile_of_rows<false, false, true>(panel, form, K, tile, n_rows, y);
-  return form.halves ? tile_of_rows<false, true, false>(panel, form, K, tile, n_rows, y)
-                     : tile_of_rows<false, false, false>(panel, form, K, tile, n_rows, y);
+    return form.halves ? tile_of_rows<false, true, true>(panel, form, K, tile, n_rows, y, ahead)
+                       : tile_of_rows<false, false, true>(panel, form, K, tile, n_rows, y, ahead);
+  return form.halves ? tile_of_rows<false, true, false>(panel, form, K, tile, n_rows, y, ahead)
+                     : tile_of_rows<false, false, false>(panel, form, K, tile, n_rows, y, ahead);
 }
 
 }  // namespace forebay::int8_detail

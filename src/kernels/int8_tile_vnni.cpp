@@ -8,7 +8,7 @@ namespace forebay::int8_detail {
 namespace {
 
 template <int kRows, bool kHalves, bool kMinima>
-void tile_of(const Panel& panel, PanelForm form, int64_t K, const float* tile, float* const* y) {
+void tile_of(const Panel& panel, PanelForm form, int64_t K, const float* tile, float* const* y, Ahead ahead) {
   constexpr int kQuads = kHalves ? 4 : 8;
   const bool has_offset = form.offset_bits >= 0;
   const __m128i offset_bits = _mm_cvtsi32_si128(form.offset_bits);
@@ -29,6 +29,10 @@ void tile_of(const Panel& panel, PanelForm form, int64_t K, const float* tile, f
     }
     codes += 64 * kQuads;
     tile += Tile::kRows * kQuads;
+    const std::byte* fetched = ahead.at;
+    ahead.at += ahead.bytes_per_unit;
+    for (; fetched < ahead.at; fetched += 64)
+      _mm_prefetch(reinterpret_cast<const char*>(fetched), _MM_HINT_T1);
     const __m512 scale = _mm512_load_ps(scales);
 #pragma GCC unroll 8
     for (int t = 0; t < kRows; ++t) {
@@ -48,36 +52,36 @@ void tile_of(const Panel& panel, PanelForm form, int64_t K, const float* tile, f
 
 template <bool kHalves, bool kMinima>
 void tile_of_rows(const Panel& panel, PanelForm form, int64_t K, const float* tile, int n_rows,
-                  float* const* y) {
+                  float* const* y, Ahead ahead) {
   switch (n_rows) {
     case 1:
-      return tile_of<1, kHalves, kMinima>(panel, form, K, tile, y);
+      return tile_of<1, kHalves, kMinima>(panel, form, K, tile, y, ahead);
     case 2:
-      return tile_of<2, kHalves, kMinima>(panel, form, K, tile, y);
+      return tile_of<2, kHalves, kMinima>(panel, form, K, tile, y, ahead);
     case 3:
-      return tile_of<3, kHalves, kMinima>(panel, form, K, tile, y);
+      return tile_of<3, kHalves, kMinima>(panel, form, K, tile, y, ahead);
     case 4:
-      return tile_of<4, kHalves, kMinima>(panel, form, K, tile, y);
+      return tile_of<4, kHalves, kMinima>(panel, form, K, tile, y, ahead);
     case 5:
-      return tile_of<5, kHalves, kMinima>(panel, form, K, tile, y);
+      return tile_of<5, kHalves, kMinima>(panel, form, K, tile, y, ahead);
     case 6:
-      return tile_of<6, kHalves, kMinima>(panel, form, K, tile, y);
+      return tile_of<6, kHalves, kMinima>(panel, form, K, tile, y, ahead);
     case 7:
-      return tile_of<7, kHalves, kMinima>(panel, form, K, tile, y);
+      return tile_of<7, kHalves, kMinima>(panel, form, K, tile, y, ahead);
     default:
-      return tile_of<8, kHalves, kMinima>(panel, form, K, tile, y);
+      return tile_of<8, kHalves, kMinima>(panel, form, K, tile, y, ahead);
   }
 }
 
 }  // namespace
 
-void tile_vnni(const Panel& panel, PanelForm form, int64_t K, const float* tile, int n_rows,
-               float* const* y) {
+void tile_vnni(const Panel& panel, PanelForm form, int64_t K, const float* tile, int n_rows, float* const* y,
+               Ahead ahead) {
   if (form.has_minima)
-    return form.halves ? tile_of_rows<true, true>(panel, form, K, tile, n_rows, y)
-                       : tile_of_rows<false, true>(panel, form, K, tile, n_rows, y);
-  return form.halves ? tile_of_rows<true, false>(panel, form, K, tile, n_rows, y)
-                     : tile_of_rows<false, false>(panel, form, K, tile, n_rows, y);
+    return form.halves ? tile_of_rows<true, true>(panel, form, K, tile, n_rows, y, ahead)
+                       : tile_of_rows<false, true>(panel, form, K, tile, n_rows, y, ahead);
+  return form.halves ? tile_of_rows<true, false>(panel, form, K, tile, n_rows, y, ahead)
+                     : tile_of_rows<false, false>(panel, form, K, tile, n_rows, y, ahead);
 }
 
 }  // namespace forebay::int8_detail
