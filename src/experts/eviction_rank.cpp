@@ -13,7 +13,7 @@ constexpr int kIndexBits = 24;
 constexpr uint64_t kIndexMask = (1ull << kIndexBits) - 1;
 // Weights are brought back before they leave a double's range, whose exponents end at 1023.
 constexpr int kMaxExponent = 512;
-constexpr double kNearPickCredit = 0.125;
+constexpr float kNearPickCredit = 0.125f;
 
 }  // namespace
 
@@ -71,14 +71,25 @@ void EvictionRank::on_route(int block, const RouteCandidates& row) {
   Expert* const experts = &experts_[index_of({block, 0})];
   const size_t n = row.ids.size();
   if (policy_ == EvictionPolicy::kEma) {
-    const double scale = weight_ * exp_of_gap(row.log_sum);
-    for (size_t r = 0; r < n; ++r) experts[row.ids[r]].key += scale * exp_of_gap(row.gaps[r]);
+    const float top = exp_of_gap(row.log_sum);
+    for (size_t r = 0; r < n; ++r) credit(experts[row.ids[r]], top * exp_of_gap(row.gaps[r]));
   } else if (policy_ == EvictionPolicy::kInverse) {
-    for (size_t r = 0; r < n; ++r) experts[row.ids[r]].key += weight_ / static_cast<double>(r + 1);
+    for (size_t r = 0; r < n; ++r) credit(experts[row.ids[r]], 1.0f / static_cast<float>(r + 1));
   } else if (policy_ == EvictionPolicy::kNearPick) {
     const size_t end = std::min<size_t>(n, 2 * static_cast<size_t>(n_used_));
-    for (size_t r = n_used_; r < end; ++r) experts[row.ids[r]].key += weight_ * kNearPickCredit;
+    for (size_t r = n_used_; r < end; ++r) credit(experts[row.ids[r]], kNearPickCredit);
   }
+}
+
+/// What the window's rows so far did not give it yet.
+void EvictionRank::credit(Expert& e, float amount) {
+  if (e.credit_tick != clock_) {
+    e.credit_tick = clock_;
+    e.credit = 0;
+  }
+  if (amount <= e.credit) return;
+  e.key += weight_ * static_cast<double>(amount - e.credit);
+  e.credit = amount;
 }
 
 void EvictionRank::insert(ExpertId id) {

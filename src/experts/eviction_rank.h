@@ -5,14 +5,15 @@
 ///   decay      each use adds w
 ///   lru        the tick of the last use
 ///   lfu        the number of uses
-///   ema        each routed row adds w p, p being the router's probability: a moving average of it
-///   near-pick  as decay; a row's ranks n_used + 1 to 2 n_used, the experts it almost chose, add w / 8
-///   inverse    each routed row adds w / rank: ema without the router's own scale, which differs by block
+///   ema        each window adds w p, p being the router's probability: a moving average of it
+///   near-pick  as decay; ranks n_used + 1 to 2 n_used, the experts that were almost chosen, add w / 8
+///   inverse    each window adds w / rank: ema without the router's own scale, which differs by block
 ///
 /// with w = 2^(tick / half_life). A weight that grows is decay without touching what decays: divided by
 /// today's w, a key is the sum of what was added, each half as much every half_life ticks. A tick is one
 /// request, that is one block and window, so the order is a function of the token stream and of nothing else.
-/// Keys outlive residency.
+/// Of a window's rows the one that gives most counts, as a use counts once however many rows share it: a
+/// prompt does not outweigh the tokens after it. Keys outlive residency.
 ///
 /// The victim is the resident expert without pins of least (key, last use, id). A heap keeps (key, last use)
 /// as they were when an expert was last looked at. Keys never fall, so an entry that is still right at the
@@ -77,6 +78,8 @@ class EvictionRank {
   struct Expert {
     double key = 0;
     uint64_t last_use = 0;
+    uint64_t credit_tick = UINT64_MAX;  // of the window that gave
+    float credit = 0;                   // this much for its routing
     uint32_t n_pins = 0;
     bool resident = false;
     bool queued = false;  // has an entry in heap_
@@ -91,6 +94,7 @@ class EvictionRank {
 
   size_t index_of(ExpertId id) const { return static_cast<size_t>(id.block) * n_experts_ + id.index; }
   Expert& expert(ExpertId id) { return experts_[index_of(id)]; }
+  void credit(Expert& e, float amount);
   Entry entry_of(size_t index) const;
   void enqueue(size_t index);
   void sift_down(size_t at);

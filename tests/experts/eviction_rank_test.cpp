@@ -128,7 +128,30 @@ TEST(EvictionRank, InverseAveragesOneOverTheRank) {
   route(ranked.rank, logits_in_order({7, 6, 5, 4, 3, 2, 1, 0}, 30));
   // The older row counts half; today's weight is 2.
   for (int32_t e = 0; e < 8; ++e)
-    EXPECT_NEAR(ranked.rank.key({0, e}), 1.0 / (e + 1) + 2.0 / (8 - e), 1e-12) << e;
+    EXPECT_NEAR(ranked.rank.key({0, e}), 1.0 / (e + 1) + 2.0 / (8 - e), 1e-6) << e;
+}
+
+TEST(EvictionRank, OfAWindowsRowsTheOneThatGivesMostCounts) {
+  const std::vector<float> first = logits_in_order({0, 1, 2, 3, 4, 5, 6, 7}, 1);
+  const std::vector<float> second = logits_in_order({7, 6, 5, 4, 3, 2, 1, 0}, 1);
+  for (EvictionPolicy policy : {EvictionPolicy::kEma, EvictionPolicy::kNearPick, EvictionPolicy::kInverse}) {
+    const auto key_after = [&](const std::vector<const std::vector<float>*>& rows, int32_t e) {
+      Ranked ranked(policy, 1e9);
+      for (const std::vector<float>* row : rows) route(ranked.rank, *row);
+      return ranked.rank.key({0, e});
+    };
+    for (int32_t e = 0; e < 8; ++e) {
+      const double both = std::max(key_after({&first}, e), key_after({&second}, e));
+      EXPECT_NEAR(key_after({&first, &second}, e), both, 1e-7) << name_of(policy) << ", expert " << e;
+      EXPECT_NEAR(key_after({&second, &first, &first, &second}, e), both, 1e-7) << name_of(policy);
+    }
+    Ranked windows(policy, 1e9);
+    for (int i = 0; i < 3; ++i) {
+      route(windows.rank, first);
+      windows.rank.on_request();
+    }
+    EXPECT_NEAR(windows.rank.key({0, 2}), 3 * key_after({&first}, 2), 1e-6) << "each window counts";
+  }
 }
 
 TEST(EvictionRank, OnlyPoliciesThatReadRoutesChangeWithThem) {
