@@ -77,7 +77,7 @@ class DoctorCommand : public Command {
   uint64_t file_bytes_ = uint64_t{1} << 30;
   double seconds_ = 0.4;
   int64_t threads_ = 0;
-  PlanRequest request_;
+  PlanRequest request_{.chunk = 0};  // as forebay run has it
   MachineFlags machine_;
   bool json_ = false;
   Verbosity verbosity_;
@@ -130,6 +130,7 @@ Result<ExitCode> DoctorCommand::run(const FlagTable& flags) {
 Result<void> DoctorCommand::measure_memory(const MachineFacts& facts, MachineRates& rates) {
   ThreadPool pool(static_cast<int>(threads_));
   KernelContext kernels(pool, facts.isa);
+  kernels.set_activations(Activations::kInt8);  // as forebay run computes
   MemoryBudget budget;
   const ProbeBuffer buffer = TRY(ProbeBuffer::allocate(facts.memory.usable(), pool, budget));
   const ProbeDuration duration(seconds_);
@@ -162,7 +163,9 @@ Result<DiskReport> DoctorCommand::measure_disks(std::stop_token stop) {
         probe.file(), places, {.blob_bytes = blob, .n_in_flight = 8, .duration = ProbeDuration(seconds_)},
         budget, stop)));
   }
-  if (!probe.file().direct())
+  if (probe.in_memory())
+    report.notes.push_back(fmt::format("{} is in memory (tmpfs), not on a disk", folder_));
+  else if (!probe.file().direct())
     report.notes.push_back("this file system refuses direct reads: what was measured is the page cache");
   else
     report.notes.push_back(
@@ -253,7 +256,8 @@ void DoctorCommand::print_machine(const MachineFacts& facts, const MachineRates&
 }
 
 void DoctorCommand::print_models(const SystemMemory& memory, const std::vector<ModelRow>& rows) const {
-  fmt::print("\nModels, predicted for {}{}\n", machine_.ram > 0 ? "a simulated " : "this ", describe(memory));
+  fmt::print("\nModels, predicted for {}{}\n",
+             machine_.ram > 0 ? "a simulated machine of " : "this machine of ", describe(memory));
   fmt::print("  {:<20} {:<8} {:>9} {:>9} {:>9} {:>9} {:>7} {:>10}  {}\n", "model", "experts", "file",
              "at least", "budget", "in memory", "hits", "read/token", "speed");
   for (const ModelRow& row : rows) {

@@ -30,7 +30,7 @@ class PlanCommand : public Command {
   int64_t threads_ = 0;
   bool draft_ = false;
   bool json_ = false;
-  PlanRequest request_;
+  PlanRequest request_{.chunk = 0};  // as forebay run has it
   MachineFlags machine_;
   Verbosity verbosity_;
 };
@@ -42,7 +42,8 @@ void PlanCommand::declare(FlagTable& flags) {
               "memory for everything: trunk, state, scratch, experts; 0: what is free, less a margin");
   flags.integer("-c,--context", "N", request_.context, {0, 1 << 24},
                 "tokens that prompt and answer can have together; 0: the model's, at most 8192");
-  flags.integer("--chunk", "N", request_.chunk, {1, 65536}, "most prompt tokens per forward pass");
+  flags.integer("--chunk", "N", request_.chunk, {0, 65536},
+                "most prompt tokens per forward pass; 0: what the budget allows");
   flags.toggle("--mtp", draft_, "with the draft head");
   flags.text("--mtp-model", "FILE", draft_model_, "a draft head in a file of its own");
   flags.text("--like", "NAME", like_, "instead of MODEL, a published model's sizes; see forebay synth");
@@ -102,6 +103,7 @@ Result<ExitCode> PlanCommand::run(const FlagTable& flags) {
   if (!machine_.has_all_rates()) {
     ThreadPool pool(static_cast<int>(threads_));
     KernelContext kernels(pool, best_isa());
+    kernels.set_activations(Activations::kInt8);  // as forebay run computes
     MachineRates rates =
         TRY(measure_rates(model, file ? &*file : nullptr, *storage, kernels, interrupt.token()));
     machine_.apply(rates);

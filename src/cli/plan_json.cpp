@@ -37,6 +37,7 @@ void write_plan(JsonWriter& json, const MemoryPlan& plan) {
   json.key("least_arena_bytes").integer(plan.least_arena_bytes);
   json.key("all_experts_bytes").integer(plan.all_experts_bytes);
   json.key("sum_bytes").integer(plan.sum_bytes());
+  json.key("program_bytes").integer(plan.program_bytes);
   json.key("ngram_bytes").integer(plan.ngram_bytes);
   json.key("all_resident").boolean(plan.all_resident());
   json.key("resident_share").number(s.resident_share);

@@ -21,7 +21,7 @@ SafeLine safe_line(const SystemMemory& memory) {
 
 std::string describe(const SystemMemory& memory) {
   std::string text =
-      fmt::format("machine {}, {} available", human_bytes(memory.total), human_bytes(memory.available));
+      fmt::format("{}, {} available", human_bytes(memory.total), human_bytes(memory.available));
   if (memory.cgroup_limit)
     text += fmt::format(", control group limit {} with {} used", human_bytes(*memory.cgroup_limit),
                         human_bytes(memory.cgroup_used.value_or(0)));
@@ -48,10 +48,11 @@ Result<Budget> choose_budget(uint64_t asked, const SystemMemory& memory) {
   if (asked > line.bytes())
     return Error{
         Code::kOutOfMemory,
-        fmt::format("budget: {} asked for, of {} usable {} can be planned with ({}); the largest that "
-                    "fits is --budget {}",
-                    human_bytes(asked), human_bytes(line.usable_bytes), human_bytes(line.bytes()),
-                    describe(memory), as_flag(line.bytes(), /*round_up=*/false))};
+        fmt::format(
+            "budget: {} asked for, of {} usable {} can be planned with (machine of {}); the largest that "
+            "fits is --budget {}",
+            human_bytes(asked), human_bytes(line.usable_bytes), human_bytes(line.bytes()), describe(memory),
+            as_flag(line.bytes(), /*round_up=*/false))};
   return Budget{asked, fmt::format("given, of {} usable", human_bytes(line.usable_bytes)), line.bytes()};
 }
 

@@ -36,7 +36,7 @@ SystemMemory simulated_memory(uint64_t total_bytes, uint64_t used_bytes);
 /// What an idle desktop holds: 2 GiB, on small machines a quarter.
 uint64_t usual_use(uint64_t total_bytes);
 
-/// "machine 23.5 GiB, 21.2 GiB available", with the control group's limit and use where there is one.
+/// "23.5 GiB, 21.2 GiB available", with the control group's limit and use where there is one.
 std::string describe(const SystemMemory& memory);
 /// "6905M": as --budget takes it, never more than `bytes` (never less, with round_up).
 std::string as_flag(uint64_t bytes, bool round_up);

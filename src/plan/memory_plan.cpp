@@ -16,6 +16,8 @@ constexpr uint64_t kShelfShare = 16;
 
 constexpr int64_t kDefaultContext = 8192;
 constexpr int64_t kMaxChunk = 65536;
+constexpr int64_t kLargestChosenChunk = 2048;
+constexpr int64_t kLeastChosenChunk = 16;
 constexpr int64_t kMaxContext = int64_t{1} << 32;
 
 /// Code, stacks, allocator, the file's tensor table: what a program has before it has a model.
@@ -32,7 +34,7 @@ Result<void> check(const PlanRequest& r) {
     return Error{Code::kInvalidArgument, fmt::format("{}: {}, expected {} to {}", name, value, low, high)};
   };
   TRY(in_range("context", r.context, 1, kMaxContext));
-  TRY(in_range("chunk", r.chunk, 1, kMaxChunk));
+  TRY(in_range("chunk", r.chunk, 0, kMaxChunk));
   TRY(in_range("snapshots", r.n_snapshots, 0, 1 << 16));
   return in_range("logit rows", r.n_logit_rows, 1, kMaxChunk);
 }
@@ -69,7 +71,6 @@ std::vector<PlanItem> items_of(const ModelFootprint& model, const PlanRequest& r
                   grouped_digits(static_cast<uint64_t>(c.n_vocab))));
   add("ngram_rows", std::min(r.ngram_cache_bytes, model.ngram_bytes),
       fmt::format("of a table of {} on disk", human_bytes(model.ngram_bytes)));
-  add("program", kProgramBytes + model.text_bytes, "code, stacks, vocabulary; estimated");
   return items;
 }
 
@@ -81,6 +82,17 @@ uint64_t sum_of(const std::vector<PlanItem>& items) {
 
 uint64_t needed(const ModelFootprint& model, const PlanRequest& request) {
   return sum_of(items_of(model, request)) + least_arena(model);
+}
+
+/// A prompt reads nearly every expert once per chunk, so that large chunks read less; what they take from the
+/// experts is a quarter at most.
+int64_t choose_chunk(const ModelFootprint& model, PlanRequest request, uint64_t budget_bytes) {
+  for (request.chunk = kLargestChosenChunk; request.chunk > kLeastChosenChunk; request.chunk /= 2) {
+    if (request.chunk >= 2 * request.context) continue;
+    const uint64_t scratch = Scratch::bytes(model.config, model.with_draft, request.chunk);
+    if (sum_of(items_of(model, request)) + 3 * scratch <= budget_bytes) break;
+  }
+  return request.chunk;
 }
 
 /// The largest value in [1, high] for which fits() holds, where smaller ones fit if larger ones do; 0: none.
@@ -133,7 +145,8 @@ uint64_t MemoryPlan::fixed_bytes() const {
 }
 
 PlanLimits plan_limits(const ModelFootprint& model, const PlanRequest& asked, uint64_t budget_bytes) {
-  const PlanRequest request = resolved(model, asked);
+  PlanRequest request = resolved(model, asked);
+  if (request.chunk == 0) request.chunk = kLeastChosenChunk;
   PlanLimits limits;
   limits.least_budget = needed(model, request);
   const int64_t longest = std::min(kMaxContext, std::max(request.context, model.config.context_length));
@@ -152,8 +165,9 @@ PlanLimits plan_limits(const ModelFootprint& model, const PlanRequest& asked, ui
 
 Result<MemoryPlan> plan_memory(const ModelFootprint& model, const PlanRequest& asked, const Budget& budget,
                                const MachineRates& rates, const HitCurve& curve) {
-  const PlanRequest request = resolved(model, asked);
+  PlanRequest request = resolved(model, asked);
   TRY(check(request));
+  if (request.chunk == 0) request.chunk = choose_chunk(model, request, budget.bytes);
   MemoryPlan plan;
   plan.model = model.name;
   plan.budget = budget;
@@ -168,6 +182,7 @@ Result<MemoryPlan> plan_memory(const ModelFootprint& model, const PlanRequest& a
   if (request.prefetch && !plan.all_resident())
     plan.shelf_bytes = std::min(plan.arena_bytes / kShelfShare, plan.arena_bytes - plan.least_arena_bytes);
   plan.ngram_bytes = model.ngram_bytes;
+  plan.program_bytes = kProgramBytes + model.text_bytes;
   plan.state = state_bytes(model.config, request.context, model.with_draft);
   plan.rates = rates;
   plan.hit_source = curve.source();

@@ -1,4 +1,10 @@
 /// The memory plan: trunk + state + scratch + arena <= budget, known before anything is allocated.
+///
+/// A run makes it from the open file, before the model is loaded:
+///   footprint = ModelFootprint::from_gguf(file, draft_file, with_draft)
+///   budget    = choose_budget(asked, system_memory())
+///   plan      = plan_memory(footprint, request, budget, measure_rates(...) or assumed_rates())
+/// and gives plan.arena_bytes and plan.shelf_bytes to the expert cache.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +23,7 @@ namespace forebay {
 /// What a run wants to have. Every field changes memory or speed, none changes a result.
 struct PlanRequest {
   int64_t context = 0;       // tokens of one session; 0: the model's, at most 8192
-  int64_t chunk = 256;       // most rows of one window: scratch grows with it
+  int64_t chunk = 256;       // most rows of one window: scratch grows with it; 0: what the budget allows
   int64_t n_logit_rows = 1;  // most rows that get logits at once
   int n_snapshots = 4;       // copies of the recurrent state that a session keeps to go back to
   uint64_t ngram_cache_bytes = uint64_t{64} << 20;  // of rows of the n-gram table; never more than the table
@@ -34,13 +40,14 @@ struct PlanItem {
 struct MemoryPlan {
   std::string model;
   Budget budget;
-  PlanRequest request;             // with the context that 0 stood for
+  PlanRequest request;             // with the context and chunk that 0 stood for
   std::vector<PlanItem> items;     // all but the arena, in the order they are printed
   uint64_t arena_bytes = 0;        // for experts: the rest of the budget, at most all_experts_bytes
   uint64_t shelf_bytes = 0;        // of the arena; 0 where every expert fits
   uint64_t least_arena_bytes = 0;  // one token's experts of the largest block at once; 0 for dense models
   uint64_t all_experts_bytes = 0;
-  uint64_t ngram_bytes = 0;  // of the table on disk
+  uint64_t ngram_bytes = 0;    // of the table on disk
+  uint64_t program_bytes = 0;  // beside the budget: code, stacks, vocabulary; estimated
   StateBytes state;
   Speed speed;
   MachineRates rates;

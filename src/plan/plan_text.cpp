@@ -61,6 +61,7 @@ std::string plan_table(const MemoryPlan& plan) {
       plan.sum_bytes() < plan.budget.bytes
           ? fmt::format("{} of the budget stay free", human_bytes(plan.budget.bytes - plan.sum_bytes()))
           : "all of the budget");
+  row("beside it", human_bytes(plan.program_bytes), "code, stacks, vocabulary; estimated");
   if (plan.ngram_bytes > 0)
     row("on disk", human_bytes(plan.ngram_bytes), "the n-gram table: a few rows per token are read");
 

@@ -5,6 +5,8 @@
 #include <random>
 
 #include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "core/format.h"
@@ -32,6 +34,12 @@ Result<void> check_room(const Path& folder, uint64_t wanted) {
   return {};
 }
 
+bool is_in_memory(const Path& folder) {
+  struct statfs status = {};
+  return ::statfs(folder.c_str(), &status) == 0 &&
+         (status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC);
+}
+
 }  // namespace
 
 Result<ProbeFile> ProbeFile::create(Storage& storage, const Path& folder, const Options& options,
@@ -40,6 +48,7 @@ Result<ProbeFile> ProbeFile::create(Storage& storage, const Path& folder, const 
   const Path path = folder / fmt::format("forebay-disk-test-{}.partial", ::getpid());
   std::unique_ptr<WritableFile> out = TRY(storage.create(path));
   ProbeFile probe;
+  probe.in_memory_ = is_in_memory(folder);
   Result<std::unique_ptr<ReadableFile>> opened = [&]() -> Result<std::unique_ptr<ReadableFile>> {
     // One page first: some file systems take O_DIRECT and then refuse to read.
     TRY(out->append(std::vector<std::byte>(kPage)));

@@ -31,12 +31,15 @@ class ProbeFile {
 
   ReadableFile& file() { return *file_; }
   uint64_t bytes() const { return bytes_; }
+  /// The folder's file system is one of memory: there is no disk to measure.
+  bool in_memory() const { return in_memory_; }
   /// Starts of blobs of this size, beside each other.
   std::vector<uint64_t> places(uint64_t blob_bytes) const;
 
  private:
   std::unique_ptr<ReadableFile> file_;
   uint64_t bytes_ = 0;
+  bool in_memory_ = false;
 };
 
 }  // namespace forebay

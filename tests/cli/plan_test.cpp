@@ -1,5 +1,6 @@
 // forebay plan and forebay doctor from outside.
-#include <fstream>
+#include <csignal>
+#include <filesystem>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -87,7 +88,7 @@ TEST(PlanCommand, EveryFlagChangesThePlan) {
   EXPECT_EQ(rates({"--disk-rate", "3GB", "--memory-rate", "20GB"})["disk_bytes_per_second"], 3e9);
   EXPECT_EQ(rates({"--disk-rate", "3GB", "--memory-rate", "30GB"})["memory_bytes_per_second"], 30e9);
   EXPECT_NE(rates({"-t", "1"})["memory_source"].get<std::string>().find("1 threads"), std::string::npos);
-  EXPECT_NE(run_program(with_rates({"plan", mixture(), "-v"})).err.find("chunk = 256"), std::string::npos);
+  EXPECT_NE(run_program(with_rates({"plan", mixture(), "-v"})).err.find("chunk = 0"), std::string::npos);
 
   const std::string with_head = testing::embedded_model().string();
   const json without = plan_json({with_head, "--budget", "128M"});
@@ -104,7 +105,7 @@ TEST(PlanCommand, RefusesWhatDoesNotFit) {
                        {"budget: 1.00 MiB", "trunk", "would fit: --budget"}));
   EXPECT_TRUE(is_error(run_program(with_rates({"plan", mixture(), "--budget", "64G", "--sim-ram", "16G"})), 1,
                        {"64.0 GiB", "--budget 13440M"}));
-  EXPECT_TRUE(is_error(run_program(with_rates({"plan", mixture(), "--sim-ram", "1M"})), 1, {"no context"}));
+  EXPECT_TRUE(is_error(run_program(with_rates({"plan", mixture(), "--sim-ram", "200K"})), 1, {"no context"}));
 
   const json refusal = plan_json({mixture(), "--budget", "1M"});
   ASSERT_TRUE(refusal.is_object());
@@ -194,6 +195,24 @@ TEST(DoctorCommand, GivenRatesNeedNoMeasurement) {
     EXPECT_EQ(model["plan"]["tokens_per_second"], plan["tokens_per_second"]);
   }
   EXPECT_TRUE(found);
+}
+
+TEST(DoctorCommand, AnInterruptLeavesNothing) {
+  TemporaryDirectory folder;
+  TerminalProgram doctor({"doctor", "--dir", folder.path().string(), "--size", "64M", "--seconds", "20"});
+  ASSERT_TRUE(doctor.sees("test file")) << doctor.seen();
+  doctor.signal(SIGINT);
+  EXPECT_EQ(doctor.finish(), 130) << doctor.seen();
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(DoctorCommand, SaysWhenThereIsNoDisk) {
+  const std::string memory = "/dev/shm";
+  if (!std::filesystem::is_directory(memory)) GTEST_SKIP() << "no " << memory << " here";
+  const Finished finished = run_program({"doctor", "--dir", memory, "--size", "8M", "--seconds", "0.01",
+                                         "--memory-rate", "20GB", "--sim-ram", "16G"});
+  ASSERT_EQ(finished.code, 0) << finished;
+  EXPECT_NE(finished.out.find("is in memory"), std::string::npos) << finished.out;
 }
 
 TEST(DoctorCommand, FoldersThatDoNotServeAreNamed) {

@@ -33,6 +33,7 @@ TEST(MemoryPlan, NumbersByHand) {
   EXPECT_EQ(plan->bytes_of("snapshots"), 0u) << "attention alone has nothing to copy";
   EXPECT_EQ(plan->bytes_of("logits"), 100u * 4);
   EXPECT_EQ(plan->bytes_of("ngram_rows"), 0u);
+  EXPECT_GE(plan->program_bytes, 32 * kMiB) << "beside the budget";
   EXPECT_EQ(plan->least_arena_bytes, 2u * 36864);
   EXPECT_EQ(plan->all_experts_bytes, 8u * 36864);
   EXPECT_EQ(plan->arena_bytes, plan->all_experts_bytes) << "more than all experts serves nothing";
@@ -118,13 +119,13 @@ TEST(MemoryPlan, ABudgetThatTheMachineDoesNotHaveIsNotProposed) {
   const Result<MemoryPlan> refused = plan(budget, least - 1);
   EXPECT_TRUE(fails_with(refused, Code::kOutOfMemory, "would fit: --context"));
   EXPECT_EQ(refused.error().message.find("--budget"), std::string::npos);
-  EXPECT_TRUE(fails_with(plan(kMiB, kMiB), Code::kOutOfMemory, "no context or chunk"));
+  EXPECT_TRUE(fails_with(plan(kMiB / 16, kMiB / 16), Code::kOutOfMemory, "no context or chunk"));
 }
 
 TEST(MemoryPlan, OutOfRangeIsNamed) {
   PlanRequest request = tiny_request();
-  request.chunk = 0;
-  EXPECT_TRUE(fails_with(plan_with(kGiB, request), Code::kInvalidArgument, "chunk: 0", "1 to 65536"));
+  request.chunk = -1;
+  EXPECT_TRUE(fails_with(plan_with(kGiB, request), Code::kInvalidArgument, "chunk: -1", "to 65536"));
   request = tiny_request();
   request.context = -1;
   EXPECT_TRUE(fails_with(plan_with(kGiB, request), Code::kInvalidArgument, "context: -1"));
@@ -159,6 +160,27 @@ TEST(MemoryPlan, EveryPartOfTheRequestChangesThePlan) {
   request = tiny_request();
   request.n_logit_rows = 8;
   EXPECT_EQ(plan_with(kGiB, request)->fixed_bytes(), before + 7 * 400);
+}
+
+TEST(MemoryPlan, AChunkThatIsLeftOpenGrowsWithTheBudget) {
+  PlanRequest request = tiny_request();
+  request.context = 100'000;
+  request.chunk = 0;
+  const uint64_t least = plan_limits(testing::tiny_model(), request, 0).least_budget;
+  EXPECT_FALSE(plan_with(least - 1, request).has_value());
+  int64_t chunk = 0;
+  for (uint64_t budget = least; budget < 2 * least; budget += least / 50) {
+    const Result<MemoryPlan> plan = plan_with(budget, request);
+    ASSERT_OK(plan);
+    EXPECT_GE(plan->request.chunk, chunk);
+    chunk = plan->request.chunk;
+    PlanRequest given = request;
+    given.chunk = chunk;
+    EXPECT_EQ(plan_with(budget, given)->sum_bytes(), plan->sum_bytes());
+  }
+  EXPECT_EQ(chunk, 2048);
+  request.context = 100;
+  EXPECT_EQ(plan_with(kGiB, request)->request.chunk, 128) << "no larger than the context needs";
 }
 
 /// Case 46: the n-gram table is reported apart, and what is kept of it is capped.
