@@ -1,5 +1,6 @@
 #include "replay/plot.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -30,6 +31,15 @@ std::string series_name(const ReplayConfig& config, bool with_half_life) {
   if (with_half_life) name += fmt::format(" {:g}", config.half_life);
   if (config.bias.lambda > 0) name += fmt::format(", bias {:g}", config.bias.lambda);
   return name;
+}
+
+/// Where it is in the list, at whose end it is put if it is new.
+template <typename T>
+size_t index_in(std::vector<T>& list, const T& item) {
+  const auto at = std::find(list.begin(), list.end(), item);
+  const auto index = static_cast<size_t>(at - list.begin());
+  if (at == list.end()) list.push_back(item);
+  return index;
 }
 
 class Script {
@@ -89,15 +99,28 @@ std::string plot_script(const RouteLog& log, const std::vector<ReplayRow>& rows,
       return other.result.config.policy == config.policy && other.result.config.half_life != config.half_life;
     });
   };
-  std::vector<std::string> names;
-  std::map<std::string, std::map<double, double>> series;  // misses per token by size in percent
+  // A colour per policy and half-life, a point shape per bias; MIN is black.
+  struct Series {
+    std::string name;
+    size_t colour, shape;
+    std::map<double, double> misses;  // per token, by size in percent
+  };
+  std::vector<Series> all;
+  std::vector<std::string> colours;
+  std::vector<float> shapes;
   for (const ReplayRow& row : rows) {
-    const ReplayConfig& config = row.result.config;
+    ReplayConfig config = row.result.config;
     const std::string name = series_name(config, has_half_lives(config));
-    if (!series.contains(name)) names.push_back(name);
+    auto series = std::find_if(all.begin(), all.end(), [&](const Series& s) { return s.name == name; });
+    if (series == all.end()) {
+      const size_t shape = index_in(shapes, config.bias.lambda);
+      config.bias.lambda = 0;
+      const size_t colour = index_in(colours, series_name(config, has_half_lives(config)));
+      series = all.insert(all.end(), {name, colour, shape, {}});
+    }
     const double percent =
         100 * static_cast<double>(config.budget_bytes) / static_cast<double>(log.total_slot_bytes());
-    series[name][percent] = row.misses_per_token();
+    series->misses[percent] = row.misses_per_token();
   }
   std::string script = "set terminal png size 1000,640\n";
   script += "set output " + in_quotes(output.string()) + "\n";
@@ -106,15 +129,18 @@ std::string plot_script(const RouteLog& log, const std::vector<ReplayRow>& rows,
             " noenhanced\n";
   script += "set xlabel 'slots, % of all experts'\nset ylabel 'misses per token'\n";
   script += "set grid\nset yrange [0:*]\nset key outside right noenhanced\n";
-  for (size_t i = 0; i < names.size(); ++i) {
+  for (size_t i = 0; i < all.size(); ++i) {
     script += fmt::format("$s{} << EOD\n", i);
-    for (const auto& [percent, misses] : series[names[i]])
+    for (const auto& [percent, misses] : all[i].misses)
       script += fmt::format("{:.6g} {:.6g}\n", percent, misses);
     script += "EOD\n";
   }
-  for (size_t i = 0; i < names.size(); ++i)
-    script += fmt::format("{} $s{} using 1:2 with linespoints linewidth 2 title {}", i == 0 ? "plot" : ",", i,
-                          in_quotes(names[i]));
+  for (size_t i = 0; i < all.size(); ++i) {
+    const std::string colour =
+        all[i].name == name_of(std::nullopt) ? "rgb 'black'" : std::to_string(all[i].colour + 1);
+    script += fmt::format("{} $s{} using 1:2 with linespoints linewidth 2 linecolor {} pointtype {} title {}",
+                          i == 0 ? "plot" : ",", i, colour, all[i].shape + 1, in_quotes(all[i].name));
+  }
   return script + "\n";
 }
 

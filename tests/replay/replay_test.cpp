@@ -104,11 +104,12 @@ TEST(Replay, StopsWhenAskedAndRefusesSmallBudgets) {
 TEST(Plot, HasALinePerPolicyAndQuotesNames) {
   RouteLog log;
   log.header = {"it's a \"model\"\n", 10, 1, {100}, {100}};
-  std::vector<ReplayRow> rows(3);
+  std::vector<ReplayRow> rows(4);
   for (ReplayRow& row : rows) row.result.counted.n_tokens = 10;
   rows[0].result.config = {EvictionPolicy::kLru, 500, 2000, {}};
   rows[1].result.config = {EvictionPolicy::kLru, 250, 2000, {}};
   rows[2].result.config = {EvictionPolicy::kLru, 250, 2000, {0.5f, 3, 16}};
+  rows[3].result.config = {std::nullopt, 250, 2000, {}};
   rows[0].result.counted.n_misses = 20;
   rows[1].result.counted.n_misses = 45;
   rows[2].result.counted.n_misses = 15;
@@ -117,8 +118,9 @@ TEST(Plot, HasALinePerPolicyAndQuotesNames) {
   EXPECT_NE(script.find("it''s a \"model\" '"), std::string::npos) << script;
   EXPECT_NE(script.find("25 4.5\n50 2\n"), std::string::npos) << script;
   EXPECT_NE(script.find("25 1.5\n"), std::string::npos) << script;
-  EXPECT_NE(script.find("title 'lru', $s1"), std::string::npos) << script;
-  EXPECT_NE(script.find("title 'lru, bias 0.5'"), std::string::npos) << script;
+  EXPECT_NE(script.find("linecolor 1 pointtype 1 title 'lru', $s1"), std::string::npos) << script;
+  EXPECT_NE(script.find("linecolor 1 pointtype 2 title 'lru, bias 0.5'"), std::string::npos) << script;
+  EXPECT_NE(script.find("linecolor rgb 'black' pointtype 1 title 'belady'"), std::string::npos) << script;
 }
 
 }  // namespace
