@@ -33,13 +33,22 @@ struct EngineOptions {
   int threads = 0;                  // 0: the usable cores
   uint64_t memory_limit_bytes = 0;  // refuse to reserve more; 0: no limit
   int64_t context = 0;              // tokens a session can hold; 0: the model's, at most 8192
-  int64_t chunk = 256;              // most prompt tokens per forward pass; scratch memory grows with it
+  int64_t chunk = 0;                // most prompt tokens per forward pass; scratch memory grows with it; 0:
+                                    // what the plan allows, 256 without one
   bool load_mtp = false;            // keep the draft head in memory
-  ExpertPlacement experts = ExpertPlacement::kMapped;
-  uint64_t expert_budget_bytes = 0;  // with kStreamed: the experts' memory; at least one token's demand
+  std::optional<ExpertPlacement> experts;  // absent: streamed with a budget or where the file does not fit
+                                           // what is free, else mapped
+  uint64_t budget_bytes = 0;  // with streamed experts, for everything: trunk, state, buffers, experts; 0:
+                              // what is free, less a margin
   EvictionPolicy expert_policy = EvictionPolicy::kDecay;
   ReadEngine read_engine = ReadEngine::kAuto;
   bool prefetch = true;  // with kStreamed: read the next block's likely experts ahead
+
+  std::string trace;  // record every row's routing in this file (docs/formats/trace.md)
+
+  // Changes results: what block-quantised weights are multiplied with is rounded to 8 bits, several times
+  // faster; forebay kld prints the price.
+  bool int8_activations = false;
 
   // Changes results in the last bits.
   bool reference_kernels = false;  // the plain, slow definitions instead of the fast kernels
@@ -56,6 +65,7 @@ struct ModelInfo {
   uint64_t file_bytes = 0;
   int64_t context_length = 0;  // trained
   int64_t context = 0;         // of a session
+  int64_t chunk = 0;           // prompt tokens per forward pass
   int n_vocab = 0;
   int threads = 0;
   bool has_tokenizer = false;
@@ -63,6 +73,13 @@ struct ModelInfo {
   bool has_mtp = false;
   SamplingOptions sampling;  // the file's own defaults (general.sampling.*),
                              // else temperature 0.7, top_p 0.95, top_k 20
+};
+
+/// What was planned before anything was allocated.
+struct PlanSummary {
+  std::string text;              // at most 8 lines
+  double tokens_per_second = 0;  // expected when decoding
+  double hit_rate = 0;           // expected
 };
 
 /// Where a prompt's tokens came from.
@@ -135,6 +152,10 @@ class Engine {
 
   /// Empty when experts are mapped or the model has none.
   std::optional<ExpertCacheStats> expert_stats();
+  /// With streamed experts.
+  const std::optional<PlanSummary>& plan() const;
+  /// Completes the trace, if there is one; nothing is recorded afterwards. Errors: kIo, of any write so far.
+  Result<void> finish_trace();
 
   // For the rest of this library.
   Model& model();

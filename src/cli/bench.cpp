@@ -82,6 +82,7 @@ class BenchCommand : public Command {
 };
 
 void BenchCommand::declare(FlagTable& flags) {
+  engine_.activations = "int8";
   flags.section("What is measured");
   engine_.declare_model(flags);
   flags.text("--prefill", "N,N...", prefill_, "prompts of so many tokens, from an empty state; \"\": none");
@@ -124,6 +125,7 @@ Result<ExitCode> BenchCommand::run(const FlagTable& flags) {
   std::uniform_int_distribution<int32_t> any(0, engine.info().n_vocab * 3 / 4);
   for (int64_t i = 0; i < longest; ++i) ids_.push_back(any(random));
 
+  if (engine.plan() && !verbosity_.quiet) fmt::print(stderr, "{}", engine.plan()->text);
   if (!json_)
     fmt::print("{:<8} {:>7} {:>7} {:>10} {:>9} {:>21}  {}\n", "test", "tokens", "depth", "seconds", "tok/s",
                "slowest - fastest", "experts");
@@ -135,6 +137,7 @@ Result<ExitCode> BenchCommand::run(const FlagTable& flags) {
     TRY(measure(engine, {.test = "prefill", .tokens = n}, once));
   }
   for (int64_t depth : depth_) TRY(measure_depth(engine, depth, interrupt.token()));
+  TRY(engine.finish_trace());
   if (json_) {
     JsonWriter json;
     json.begin_object();

@@ -20,13 +20,19 @@ void EngineFlags::declare_context(FlagTable& flags) {
 
 void EngineFlags::declare_speed(FlagTable& flags) {
   flags.integer("-t,--threads", "N", threads, {0, 1024}, "worker threads; 0: the usable cores");
-  flags.integer("--chunk", "N", chunk, {1, 65536},
-                "most prompt tokens per forward pass; more is faster and takes more memory");
+  flags.integer(
+      "--chunk", "N", chunk, {0, 65536},
+      "most prompt tokens per forward pass; more is faster and takes more memory; 0: what the memory "
+      "plan allows, 256 when experts are mapped");
   flags.bytes("--memory-limit", "SIZE", memory_limit,
               "refuse to reserve more than this for state and buffers (8G, 512M); 0: no limit");
 }
 
 void EngineFlags::declare_kernels(FlagTable& flags) {
+  flags.choice(
+      "--activations", {"f32", "int8"}, activations,
+      "what quantised weights are multiplied with: exact values, or values rounded to 8 bits, which is "
+      "several times faster (forebay kld prints the price)");
   flags.toggle("--reference-kernels", reference_kernels,
                "use the plain, slow definitions of all operations; changes the last bits");
 }
@@ -34,8 +40,11 @@ void EngineFlags::declare_kernels(FlagTable& flags) {
 void EngineFlags::declare_experts(FlagTable& flags) {
   flags.choice("--experts", {"mmap", "resident", "stream"}, experts,
                "where experts live: in the mapped file, read into memory and kept, or read under --budget; "
-               "changes no result; absent: stream with --budget, else mmap");
-  flags.bytes("--budget", "SIZE", budget, "memory for streamed experts (8G, 24M)");
+               "changes no result; absent: stream with --budget or when the file does not fit, else mmap");
+  flags.bytes(
+      "--budget", "SIZE", budget,
+      "with streamed experts, memory for everything (8G, 512M): forebay plan says what for; 0: what is "
+      "free, less a margin");
   flags.choice(
       "--policy", {"decay", "lru", "lfu", "ema", "near-pick", "inverse"}, policy,
       "which streamed expert leaves when room is needed: of least decayed use, used longest ago, used "
@@ -45,6 +54,7 @@ void EngineFlags::declare_experts(FlagTable& flags) {
   flags.choice(
       "--io", {"auto", "uring", "threads"}, io,
       "how streamed experts are read: the kernel's queue, or threads; changes no result; absent: auto");
+  flags.text("--trace", "FILE", trace, "record what the router did, for forebay replay");
   flags.number(
       "--route-bias", "X", route_bias, {0, 1000},
       "prefer experts that are in memory: count their probability 1 + X times, the first three ranks "
@@ -55,15 +65,15 @@ void EngineFlags::declare_experts(FlagTable& flags) {
 
 Result<EngineOptions> EngineFlags::resolve() {
   const auto refuse = [](std::string message) { return Error{Code::kInvalidArgument, std::move(message)}; };
-  if (!experts) experts = budget > 0 ? "stream" : "mmap";
-  if (*experts == "stream" && budget == 0) return refuse("--experts stream needs --budget SIZE");
-  if (*experts != "stream" && budget > 0) return refuse("--budget needs --experts stream, not " + *experts);
-  const bool streamed = *experts == "stream";
-  if (!streamed && policy) return refuse("--policy needs --experts stream, not " + *experts);
-  if (!streamed && prefetch) return refuse("--prefetch needs --experts stream, not " + *experts);
-  if (*experts == "mmap" && io) return refuse("--io needs --experts stream or resident, not mmap");
-  if (!streamed && (route_bias > 0 || route_bias_prompt > 0))
-    return refuse("--route-bias needs --experts stream, not " + *experts);
+  if (experts && *experts != "stream") {
+    const std::string not_stream = " needs --experts stream, not " + *experts;
+    if (budget > 0) return refuse("--budget" + not_stream);
+    if (policy) return refuse("--policy" + not_stream);
+    if (prefetch) return refuse("--prefetch" + not_stream);
+    if (io && *experts == "mmap") return refuse("--io needs --experts stream or resident, not mmap");
+    if (route_bias > 0) return refuse("--route-bias" + not_stream);
+    if (route_bias_prompt > 0) return refuse("--route-bias-prompt" + not_stream);
+  }
   if (!policy) policy = "decay";
   if (!prefetch) prefetch = "on";
   if (!io) io = "auto";
@@ -74,11 +84,13 @@ Result<EngineOptions> EngineFlags::resolve() {
                        .memory_limit_bytes = memory_limit,
                        .context = context,
                        .chunk = chunk,
-                       .experts = *expert_placement_from_name(*experts),
-                       .expert_budget_bytes = budget,
+                       .experts = experts ? expert_placement_from_name(*experts) : std::nullopt,
+                       .budget_bytes = budget,
                        .expert_policy = *eviction_policy_from_name(*policy),
                        .read_engine = *read_engine_from_name(*io),
                        .prefetch = *prefetch == "on",
+                       .trace = trace,
+                       .int8_activations = *activations == "int8" && !reference_kernels,
                        .reference_kernels = reference_kernels,
                        .route_bias = route_bias,
                        .route_bias_prompt = route_bias_prompt};
@@ -86,6 +98,7 @@ Result<EngineOptions> EngineFlags::resolve() {
 
 void EngineFlags::adopt(const ModelInfo& info) {
   threads = info.threads;
+  chunk = info.chunk;
   context = info.context;
 }
 

@@ -14,7 +14,7 @@ struct EngineFlags {
   std::string model;
   int64_t threads = 0;
   int64_t context = 0;
-  int64_t chunk = 256;
+  int64_t chunk = 0;
   uint64_t memory_limit = 0;
   std::optional<std::string> experts;
   uint64_t budget = 0;
@@ -23,6 +23,8 @@ struct EngineFlags {
   std::optional<std::string> io;
   float route_bias = 0;
   float route_bias_prompt = 0;
+  std::string trace;
+  std::optional<std::string> activations = "f32";  // commands that answer people set "int8"
   bool reference_kernels = false;
 
   void declare_model(FlagTable& flags);

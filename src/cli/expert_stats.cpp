@@ -27,8 +27,9 @@ std::string experts_line(const ExpertCacheStats& s) {
     ahead = fmt::format(", {} of {} read ahead were used", s.n_prefetch_used, s.n_prefetched);
   return fmt::format("experts: {:.1f} % of {} in memory{}, {} read{} at {}/s, waited {:.2f} s, {} of {} used",
                      100 * share(s.n_hits, n_requested(s)), n_requested(s), ahead, human_bytes(s.bytes_read),
-                     s.direct_io ? " past the page cache" : "", human_bytes(static_cast<uint64_t>(read_rate(s))),
-                     s.wait_seconds, human_bytes(s.peak_bytes), human_bytes(s.budget_bytes));
+                     s.direct_io ? " past the page cache" : "",
+                     human_bytes(static_cast<uint64_t>(read_rate(s))), s.wait_seconds,
+                     human_bytes(s.peak_bytes), human_bytes(s.budget_bytes));
 }
 
 void write_expert_stats(JsonWriter& json, const ExpertCacheStats& s) {

@@ -48,6 +48,7 @@ class RunCommand : public Command {
 };
 
 void RunCommand::declare(FlagTable& flags) {
+  engine_.activations = "int8";
   flags.section("Prompt and answer");
   engine_.declare_model(flags);
   flags.text("-p,--prompt", "TEXT", prompt_,
@@ -120,9 +121,22 @@ Result<ExitCode> RunCommand::run(const FlagTable& flags) {
                           .specials = true,
                           .top_log_probs = log_probs_};
   log_settings(flags);
+  if (engine.plan() && !verbosity_.quiet) Writer(stderr, Writer::Style::kDim).write(engine.plan()->text);
   if (!chat) return answer_once(engine, options, flags, std::move(prompt), interrupt->token());
   Chat talk(engine, options, start_conversation(), {.show_reasoning = !verbosity_.quiet}, verbosity_.quiet);
-  return talk.run();
+  const ExitCode ended = TRY(talk.run());
+  TRY(engine.finish_trace());
+  return ended;
+}
+
+/// What was expected beside what was measured.
+std::string plan_line(const PlanSummary& plan, const ExpertCacheStats& stats, const Answer& answer) {
+  const auto n_requested = static_cast<double>(stats.n_hits + stats.n_misses + stats.n_prefetch_used);
+  const double hits = n_requested == 0 ? 0 : static_cast<double>(stats.n_hits) / n_requested;
+  const double seconds = answer.report.decode_seconds;
+  const double rate = seconds > 0 ? static_cast<double>(answer.report.n_generated) / seconds : 0;
+  return fmt::format("plan: expected {:.3g} tok/s and {:.1f} % hits when warm, measured {:.3g} and {:.1f} %",
+                     plan.tokens_per_second, 100 * plan.hit_rate, rate, 100 * hits);
 }
 
 Result<ExitCode> RunCommand::answer_once(Engine& engine, const GenerateOptions& options,
@@ -145,7 +159,9 @@ Result<ExitCode> RunCommand::answer_once(Engine& engine, const GenerateOptions& 
     Writer notes(stderr, Writer::Style::kDim);
     notes.write(closing_line(engine.info(), answer, options.sampling) + '\n');
     if (const auto stats = engine.expert_stats()) notes.write(experts_line(*stats) + '\n');
+    if (engine.plan()) notes.write(plan_line(*engine.plan(), *engine.expert_stats(), answer) + '\n');
   }
+  TRY(engine.finish_trace());
   if (stats_) fmt::print(stderr, "{}\n", stats_json(engine, answer));
   return answer.cancelled ? ExitCode::kInterrupted : ExitCode::kDone;
 }

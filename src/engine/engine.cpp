@@ -9,6 +9,9 @@
 
 #include "engine/engine_impl.h"
 #include "engine/gguf_vocabulary.h"
+#include "plan/machine.h"
+#include "plan/memory_plan.h"
+#include "plan/plan_text.h"
 
 namespace forebay {
 namespace {
@@ -19,8 +22,8 @@ Result<void> validate(const EngineOptions& o) {
     return Error{Code::kInvalidArgument, fmt::format("threads: {}, expected 0 to 1024", o.threads)};
   if (o.context < 0 || o.context > (int64_t{1} << 24))
     return Error{Code::kInvalidArgument, fmt::format("context: {}, expected 0 to {}", o.context, 1 << 24)};
-  if (o.chunk < 1 || o.chunk > 65536)
-    return Error{Code::kInvalidArgument, fmt::format("chunk: {}, expected 1 to 65536", o.chunk)};
+  if (o.chunk < 0 || o.chunk > 65536)
+    return Error{Code::kInvalidArgument, fmt::format("chunk: {}, expected 0 to 65536", o.chunk)};
   for (const auto& [name, bias] :
        {std::pair("route_bias", o.route_bias), {"route_bias_prompt", o.route_bias_prompt}})
     if (!(bias >= 0 && bias <= 1000))
@@ -35,6 +38,67 @@ Result<SamplingOptions> default_sampling(const GgufMetadata& metadata) {
   s.top_p = static_cast<float>(TRY(metadata.get_float_or("general.sampling.top_p", 0.95)));
   s.top_k = static_cast<int>(TRY(metadata.get_uint_or("general.sampling.top_k", 20)));
   return s;
+}
+
+/// Whether mapped experts would have to leave memory again and again.
+bool fits_in_memory(const ModelFootprint& model) {
+  const SystemMemory memory = system_memory();
+  return memory.total == 0 || model.file_bytes - model.ngram_bytes <= safe_line(memory).bytes();
+}
+
+/// Divides the budget before anything is allocated, from what this machine measures.
+Result<MemoryPlan> make_plan(Engine::Impl& impl, const ModelFootprint& model) {
+  const EngineOptions& o = impl.options;
+  const Budget budget = TRY(choose_budget(o.budget_bytes, system_memory()));
+  const PlanRequest request{.context = o.context, .chunk = o.chunk, .prefetch = o.prefetch};
+  // A refusal needs no measurement.
+  TRY(plan_memory(model, request, budget, assumed_rates()));
+  const MachineRates rates = TRY(measure_rates(model, &*impl.file, *impl.storage, impl.kernels));
+  return plan_memory(model, request, budget, rates);
+}
+
+Result<void> start_trace(Engine::Impl& impl, const ModelFootprint& model) {
+  TraceHeader header;
+  header.model = model.name;
+  header.n_experts = model.config.ffn.n_experts;
+  header.n_used = model.config.ffn.n_used;
+  for (const ExpertFootprint& block : model.experts) {
+    header.expert_bytes.push_back(block.bytes);
+    header.slot_bytes.push_back(block.slot_bytes);
+  }
+  impl.trace = TRY(TraceWriter::create(*impl.storage, impl.options.trace, std::move(header)));
+  return {};
+}
+
+Result<ModelOptions> choose_model_options(Engine::Impl& impl) {
+  const EngineOptions& o = impl.options;
+  ModelOptions options;
+  options.max_window = o.chunk > 0 ? o.chunk : 256;
+  options.mtp = o.load_mtp || impl.mtp_file;
+  options.cache.policy = o.expert_policy;
+  options.cache.engine = o.read_engine;
+  options.routing.decode.lambda = o.route_bias;
+  options.routing.prompt.lambda = o.route_bias_prompt;
+
+  const ModelFootprint model =
+      TRY(ModelFootprint::from_gguf(*impl.file, impl.mtp_file ? &*impl.mtp_file : nullptr, options.mtp));
+  const bool mixture = !model.experts.empty();
+  options.experts = o.experts.value_or(mixture && (o.budget_bytes > 0 || !fits_in_memory(model))
+                                           ? ExpertPlacement::kStreamed
+                                           : ExpertPlacement::kMapped);
+  if (mixture && options.experts == ExpertPlacement::kStreamed) {
+    const MemoryPlan plan = TRY(make_plan(impl, model));
+    options.cache.budget_bytes = plan.arena_bytes;
+    options.cache.shelf_bytes = plan.shelf_bytes;
+    options.max_window = plan.request.chunk;
+    impl.plan = {plan_lines(plan), plan.speed.tokens_per_second(), plan.speed.hit_rate};
+  }
+  if (!o.trace.empty()) {
+    if (!mixture) return Error{Code::kInvalidArgument, "trace: this model has no router to record"};
+    TRY(start_trace(impl, model));
+    options.trace = impl.trace.get();
+  }
+  return options;
 }
 
 }  // namespace
@@ -67,19 +131,10 @@ Result<Engine> Engine::open(const EngineOptions& options) {
   // Errors of the file's own code already name it; the ones about its content do not.
   impl->file = TRY(GgufFile::open(*impl->storage, options.model));
   if (!options.mtp_model.empty()) impl->mtp_file = TRY(GgufFile::open(*impl->storage, options.mtp_model));
-  ModelOptions model_options;
-  model_options.max_window = options.chunk;
-  model_options.mtp = options.load_mtp || impl->mtp_file;
-  model_options.experts = options.experts;
-  model_options.cache.budget_bytes = options.expert_budget_bytes;
-  model_options.cache.policy = options.expert_policy;
-  model_options.cache.engine = options.read_engine;
-  // Room enough to read most of a block ahead in a prompt, and too little to be missed.
-  if (options.prefetch) model_options.cache.shelf_bytes = options.expert_budget_bytes / 16;
-  model_options.routing.decode.lambda = options.route_bias;
-  model_options.routing.prompt.lambda = options.route_bias_prompt;
+  Result<ModelOptions> model_options = choose_model_options(*impl);
+  if (!model_options) return named(std::move(model_options).error());
   Result<Model> model = Model::load(*impl->storage, *impl->file, impl->mtp_file ? &*impl->mtp_file : nullptr,
-                                    model_options, impl->kernels, impl->budget);
+                                    *model_options, impl->kernels, impl->budget);
   if (!model) return named(std::move(model).error());
   impl->model = std::move(model).value();
 
@@ -118,6 +173,7 @@ Result<Engine> Engine::open(const EngineOptions& options) {
   info.context = options.context > 0 ? options.context : std::min<int64_t>(config.context_length, 8192);
   info.n_vocab = config.n_vocab;
   info.threads = impl->pool.n_threads();
+  info.chunk = impl->model->max_window();
   info.has_tokenizer = impl->tokenizer.has_value();
   info.has_chat_template = impl->chat_template.has_value();
   info.has_mtp = impl->model->has_mtp();
@@ -172,6 +228,15 @@ uint64_t Engine::reserved_bytes() const {
 uint64_t Engine::peak_reserved_bytes() const {
   return impl_->budget.peak_bytes();
 }
+const std::optional<PlanSummary>& Engine::plan() const {
+  return impl_->plan;
+}
+
+Result<void> Engine::finish_trace() {
+  if (impl_->trace == nullptr) return {};
+  return impl_->trace->finish();
+}
+
 std::optional<ExpertCacheStats> Engine::expert_stats() {
   const ExpertCache* cache = impl_->model->expert_cache();
   return cache == nullptr ? std::nullopt : std::optional(cache->stats());

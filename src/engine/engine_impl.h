@@ -14,6 +14,7 @@
 #include "model/model.h"
 #include "tokenizer/chat_template.h"
 #include "tokenizer/tokenizer.h"
+#include "trace/trace.h"
 
 namespace forebay {
 
@@ -23,7 +24,9 @@ struct Engine::Impl {
         storage(make_posix_storage()),
         budget(options.memory_limit_bytes == 0 ? MemoryBudget::kUnlimited : options.memory_limit_bytes),
         pool(options.threads),
-        kernels(pool, options.reference_kernels ? Isa::kReference : best_isa()) {}
+        kernels(pool, options.reference_kernels ? Isa::kReference : best_isa()) {
+    kernels.set_activations(options.int8_activations ? Activations::kInt8 : Activations::kExact);
+  }
 
   EngineOptions options;
   ModelInfo info;
@@ -33,6 +36,8 @@ struct Engine::Impl {
   KernelContext kernels;
   std::optional<GgufFile> file;
   std::optional<GgufFile> mtp_file;
+  std::unique_ptr<TraceWriter> trace;
+  std::optional<PlanSummary> plan;
   std::optional<Model> model;
   std::optional<Tokenizer> tokenizer;
   std::string no_tokenizer;  // why there is none

@@ -79,9 +79,10 @@ TEST(RunFlags, EachChangesSomethingThatShows) {
                               "-p",     "What is 37 + 58?",
                               "--temp", "0",
                               "-n",     "20",
-                              "--json", "--experts",
+                              "--json", "-c",
+                              "512",    "--experts",
                               "stream", "--budget",
-                              "4M"};
+                              "24M"};
   // In chunks, so that something is in memory when the second one is routed.
   const Arguments long_prompt = with(
       changed(
@@ -122,13 +123,16 @@ TEST(RunFlags, EachChangesSomethingThatShows) {
       {"--seed", {s, changed(s, "--seed", "2")}},
       {"--chunk", {s, with(s, {"--chunk", "8"})}},
       {"--experts", {resident, with(resident, {"--experts", "resident"})}},
-      {"--budget", {streamed, changed(streamed, "--budget", "1M")}},
+      {"--budget", {streamed, changed(streamed, "--budget", "21M")}},
       {"--policy", {streamed, with(streamed, {"--policy", "lru"})}},
       {"--prefetch", {streamed, with(streamed, {"--prefetch", "off"})}},
       {"--io", {streamed, with(streamed, {"--io", "threads"})}},
       {"--route-bias", {streamed, with(streamed, {"--route-bias", "50"})}},
       {"--route-bias-prompt", {long_prompt, with(long_prompt, {"--route-bias-prompt", "50"})}},
       {"--stats", {plain, with(plain, {"--stats", "json"})}},
+      {"--trace", {streamed, with(streamed, {"--trace", "/dev/full"})}},
+      {"--activations",
+       {with(resident, {"--logprobs", "1"}), with(resident, {"--logprobs", "1", "--activations", "f32"})}},
       {"--memory-limit", {s, with(s, {"--memory-limit", "1M"})}},
       {"--reference-kernels",
        {with(s, {"--logprobs", "8"}), with(s, {"--logprobs", "8", "--reference-kernels"})}},

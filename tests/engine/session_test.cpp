@@ -199,7 +199,7 @@ TEST_F(Sessions, TheMemoryLimitIsKept) {
 TEST_F(Sessions, BadOptionsNameTheField) {
   EXPECT_EQ(Engine::open({}).error().message, "model: no file given");
   EXPECT_EQ(Engine::open(with(-1, 256)).error().message, "threads: -1, expected 0 to 1024");
-  EXPECT_EQ(Engine::open(with(1, 0)).error().message, "chunk: 0, expected 1 to 65536");
+  EXPECT_EQ(Engine::open(with(1, -1)).error().message, "chunk: -1, expected 0 to 65536");
 }
 
 }  // namespace
