@@ -192,9 +192,11 @@ Result<MemoryPlan> plan_memory(const ModelFootprint& model, const PlanRequest& a
   if (model.config.indexer.block_cells != 0)
     share = std::min(
         1.0, static_cast<double>(model.config.indexer.top_k_cells) / static_cast<double>(request.context));
-  plan.speed =
-      estimate_speed(model, plan.arena_bytes - plan.shelf_bytes, plan.state.fixed,
-                     static_cast<uint64_t>(share * static_cast<double>(plan.state.rows)), rates, curve);
+  const HeldBytes held{.arena = plan.arena_bytes - plan.shelf_bytes,
+                       .ngram_rows = plan.bytes_of("ngram_rows"),
+                       .state_fixed = plan.state.fixed,
+                       .state_rows = static_cast<uint64_t>(share * static_cast<double>(plan.state.rows))};
+  plan.speed = estimate_speed(model, held, rates, curve);
   return plan;
 }
 

@@ -43,22 +43,22 @@ std::string_view Speed::bound() const {
   return disk_seconds >= expert_seconds ? "disk" : "experts";
 }
 
-Speed estimate_speed(const ModelFootprint& model, uint64_t arena_bytes, uint64_t state_fixed_bytes,
-                     uint64_t state_row_bytes, const MachineRates& rates, const HitCurve& curve) {
+Speed estimate_speed(const ModelFootprint& model, const HeldBytes& held, const MachineRates& rates,
+                     const HitCurve& curve) {
   Speed s;
   const uint64_t all = model.all_slots_bytes();
-  if (all > 0) s.resident_share = std::min(1.0, static_cast<double>(arena_bytes) / static_cast<double>(all));
+  if (all > 0) s.resident_share = std::min(1.0, static_cast<double>(held.arena) / static_cast<double>(all));
   s.hit_rate = curve.hits(s.resident_share);
 
   s.expert_bytes = model.expert_bytes_per_token();
   s.cold_bytes = s.expert_bytes;
   s.disk_bytes = static_cast<uint64_t>((1 - s.hit_rate) * static_cast<double>(s.cold_bytes));
-  // Each hash head looks up one row, and a row costs a page.
-  if (model.config.ngram.block >= 0) {
+  // Each hash head looks up one row, and a row that is not kept costs a page.
+  if (model.config.ngram.block >= 0 && held.ngram_rows < model.ngram_bytes) {
     constexpr uint64_t kPage = 4096;
     s.disk_bytes += kPage * static_cast<uint64_t>(model.config.ngram.n_heads());
   }
-  s.trunk_bytes = model.trunk_read_bytes + 2 * state_fixed_bytes + state_row_bytes;
+  s.trunk_bytes = model.trunk_read_bytes + 2 * held.state_fixed + held.state_rows;
 
   const auto seconds = [](uint64_t bytes, double rate) {
     return bytes == 0 ? 0.0 : static_cast<double>(bytes) / rate;

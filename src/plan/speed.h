@@ -73,8 +73,15 @@ struct Speed {
   std::string_view bound() const;
 };
 
-/// `arena_bytes` for experts, and a state of state_fixed_bytes (read and written) and state_row_bytes (read).
-Speed estimate_speed(const ModelFootprint& model, uint64_t arena_bytes, uint64_t state_fixed_bytes,
-                     uint64_t state_row_bytes, const MachineRates& rates, const HitCurve& curve);
+/// What a plan keeps in memory beside the trunk, in bytes.
+struct HeldBytes {
+  uint64_t arena = 0;        // of experts
+  uint64_t ngram_rows = 0;   // of the table
+  uint64_t state_fixed = 0;  // read and written for a token
+  uint64_t state_rows = 0;   // read for a token
+};
+
+Speed estimate_speed(const ModelFootprint& model, const HeldBytes& held, const MachineRates& rates,
+                     const HitCurve& curve);
 
 }  // namespace forebay

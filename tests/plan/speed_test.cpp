@@ -48,7 +48,7 @@ TEST(Speed, ByHand) {
                      .disk_source = {},
                      .memory_source = {}};
   const HitCurve half({{0.5, 0.75}}, "test");
-  const Speed s = estimate_speed(model, model.all_slots_bytes() / 2, 400, 200, rates, half);
+  const Speed s = estimate_speed(model, {model.all_slots_bytes() / 2, 0, 400, 200}, rates, half);
   EXPECT_DOUBLE_EQ(s.resident_share, 0.5);
   EXPECT_DOUBLE_EQ(s.hit_rate, 0.75);
   EXPECT_EQ(s.cold_bytes, 98304u);
@@ -61,18 +61,23 @@ TEST(Speed, ByHand) {
       << "experts compute under the reads";
   EXPECT_EQ(s.bound(), "disk");
   rates.disk = 1e9;
-  EXPECT_EQ(estimate_speed(model, 0, 0, 0, rates, half).bound(), "experts");
+  EXPECT_EQ(estimate_speed(model, {}, rates, half).bound(), "experts");
 }
 
-TEST(Speed, NgramRowsAreReadForEveryToken) {
+TEST(Speed, NgramRowsThatAreNotKeptAreRead) {
   ModelFootprint model = testing::tiny_model();
-  const MachineRates rates = assumed_rates();
-  const uint64_t all = model.all_slots_bytes();
-  EXPECT_EQ(estimate_speed(model, all, 0, 0, rates, HitCurve::published()).disk_bytes, 0u);
+  const auto read = [&](uint64_t ngram_rows) {
+    const HeldBytes held{.arena = model.all_slots_bytes(), .ngram_rows = ngram_rows};
+    return estimate_speed(model, held, assumed_rates(), HitCurve::published()).disk_bytes;
+  };
+  EXPECT_EQ(read(0), 0u);
   model.config.ngram.block = 1;
   model.config.ngram.ngram_size = 3;
   model.config.ngram.heads_per_ngram = 8;
-  EXPECT_EQ(estimate_speed(model, all, 0, 0, rates, HitCurve::published()).disk_bytes, 16u * 4096);
+  model.ngram_bytes = 1'000'000;
+  EXPECT_EQ(read(0), 16u * 4096);
+  EXPECT_EQ(read(999'999), 16u * 4096);
+  EXPECT_EQ(read(1'000'000), 0u);
 }
 
 }  // namespace
