@@ -188,7 +188,7 @@ CommandInfo synth_command() {
       .summary = "write a model file of real size with random weights",
       .usage = "-o OUT.gguf [options]",
       .examples = {{"forebay synth --like qwen3.8-flash-next --type q2_0 -o big.gguf",
-                    "38 GB to stream experts from"},
+                    "38 GiB to stream experts from"},
                    {"forebay synth --like qwen3-next-80b --blocks 8 -o cut.gguf",
                     "a cut that fits in memory"},
                    {"forebay synth --like qwen3.5-35b-a3b --type q4_k --dry-run", "sizes, nothing written"}},

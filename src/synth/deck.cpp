@@ -37,15 +37,21 @@ std::vector<float> decoded(DType type, const std::vector<std::byte>& blocks, uin
   return values;
 }
 
-/// Normal weights, encoded. Coarse formats change the deviation (Q2_0 keeps few weights, far from 0), so the
-/// input is scaled until the output has the wanted one.
-Result<std::vector<std::byte>> encoded_cards(DType type, uint64_t n, const Normal& wanted, Key key) {
+/// Normal weights, encoded. Every card has the wanted mean exactly, so that what a row makes of a constant
+/// input is known (statistics.h relies on it). Coarse formats change the deviation (Q2_0 keeps few weights,
+/// far from 0), so the input is scaled until the output has the wanted one.
+Result<std::vector<std::byte>> encoded_cards(DType type, uint64_t n, uint64_t card_weights,
+                                             const Normal& wanted, Key key) {
   std::vector<std::byte> blocks(static_cast<size_t>(row_bytes(type, static_cast<int64_t>(n))));
   std::vector<float> values(n);
   double scale = 1;
   for (int round = 0; round < 2; ++round) {
-    for (uint64_t i = 0; i < n; ++i)
-      values[i] = static_cast<float>(wanted.mean + scale * wanted.deviation * key.normal(i));
+    for (uint64_t first = 0; first < n; first += card_weights) {
+      const std::span<float> card = std::span(values).subspan(first, card_weights);
+      for (uint64_t i = 0; i < card_weights; ++i) card[i] = key.normal(first + i);
+      const double mean = moments(card).mean;
+      for (float& v : card) v = static_cast<float>(wanted.mean + scale * wanted.deviation * (v - mean));
+    }
     TRY(encode_row(type, values, blocks.data()));
     const double got = moments(decoded(type, blocks, n)).deviation;
     if (got > 0) scale *= wanted.deviation / got;
@@ -96,7 +102,7 @@ Result<Deck> Deck::make(DType type, uint64_t n_columns, uint64_t n_weights, cons
   const uint64_t n_cards =
       std::clamp<uint64_t>(std::min(n_weights, kMaxWeights) / card_weights, kMinCards, kMaxCards);
   const uint64_t n = n_cards * card_weights;
-  deck.cards_ = codec->encode != nullptr ? TRY(encoded_cards(type, n, distribution, key))
+  deck.cards_ = codec->encode != nullptr ? TRY(encoded_cards(type, n, card_weights, distribution, key))
                                          : random_cards(type, n, distribution, key);
   deck.cards_per_row_ = n_columns / card_weights;
   deck.card_bytes_ = deck.cards_.size() / n_cards;

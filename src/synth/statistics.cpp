@@ -52,10 +52,19 @@ double Statistics::expert_share() const {
   return experts_ / static_cast<double>(n_blocks_);
 }
 
-double Statistics::residual(uint64_t block) const {
-  double sum = 1;
-  for (uint64_t i = 0; i <= block; ++i) sum += mixer_share(i) + (i < block ? expert_share() : 0);
-  return sum;
+double Statistics::constant_share(uint64_t block, bool after_mixer) const {
+  double residual = 1;
+  for (uint64_t i = 0; i < block; ++i) residual += mixer_share(i) + expert_share();
+  if (after_mixer) residual += mixer_share(block);
+  return kConstantShare / residual;
+}
+
+Normal Statistics::biased_read(uint64_t block, double bias, double gain) const {
+  Normal weights = read(gain);
+  // The input's mean over all dimensions is input_rms * sqrt(constant share).
+  weights.mean =
+      bias / (input_rms_ * std::sqrt(constant_share(block, false)) * static_cast<double>(d_model_));
+  return weights;
 }
 
 Normal Statistics::mixer_output(uint64_t block, uint64_t width, double rms) const {
@@ -71,12 +80,11 @@ Normal Statistics::expert_output(uint64_t width) const {
 }
 
 void Statistics::router_row(uint64_t block, Key key, uint64_t expert, std::span<float> out) const {
-  const double constant = kConstantShare / residual(block);
+  const double constant = constant_share(block, true);
   const double varying = kRouterDeviation / std::sqrt(1 + routing_.skew * routing_.skew);
   const auto n = static_cast<double>(out.size());
   const double deviation = varying / (input_rms_ * std::sqrt((1 - constant) * n));
   const double popularity = key.named("popularity").normal(expert) * routing_.skew * varying;
-  // The input's mean over all dimensions is input_rms * sqrt(constant).
   const double bias = popularity / (input_rms_ * std::sqrt(constant) * n);
   const Key of_row = key.numbered(expert);
   // The random direction is at right angles to the constant one: what it saw of that would be popularity too.

@@ -106,12 +106,16 @@ class TensorList {
     const convert::AttentionDims& a = c_.attention;
     const uint64_t d = c_.d_model, q = a.n_heads * a.head_dim, kv = a.n_kv_heads * a.head_dim;
     const Normal read = statistics_.read();
-    matrix("attn_q.weight", d, c_.is_hybrid() ? 2 * q : q, read);
-    matrix("attn_k.weight", d, kv, read);
+    // Where attention is the only memory it looks back a few tokens, mostly: a constant in queries and keys,
+    // which rotates with the distance. In hybrids it averages over all that was.
+    const Normal look = c_.is_hybrid() ? read : statistics_.biased_read(block_, 1.5, 1);
+    const double sharpness = c_.is_hybrid() ? 1 : 1.6;
+    matrix("attn_q.weight", d, c_.is_hybrid() ? 2 * q : q, look);
+    matrix("attn_k.weight", d, kv, look);
     matrix("attn_v.weight", d, kv, read);
-    matrix("attn_output.weight", q, d, statistics_.mixer_output(block_, q, c_.is_hybrid() ? 0.4 : 0.8));
-    vector("attn_q_norm.weight", a.head_dim, norm_weights());
-    vector("attn_k_norm.weight", a.head_dim, norm_weights());
+    matrix("attn_output.weight", q, d, statistics_.mixer_output(block_, q, c_.is_hybrid() ? 0.3 : 0.5));
+    vector("attn_q_norm.weight", a.head_dim, norm_weights(sharpness));
+    vector("attn_k_norm.weight", a.head_dim, norm_weights(sharpness));
     if (c_.family != Family::kQwen4Exp) return;
     const uint64_t head_dim = c_.indexer.head_dim;
     matrix("indexer.q_proj.weight", d, c_.indexer.n_heads * head_dim, read, TensorRole::kIndexer);
@@ -125,7 +129,9 @@ class TensorList {
     const uint64_t d = c_.d_model, value = g.value_width(), channels = g.conv_channels();
     const Normal read = statistics_.read();
     matrix("attn_qkv.weight", d, channels, read);
-    matrix("attn_gate.weight", d, value, read);
+    // A gate of random sign would make the output new with every token, however slow the state is.
+    const bool is_silu = c_.family != Family::kQwen4Exp;
+    matrix("attn_gate.weight", d, value, is_silu ? statistics_.biased_read(block_, 1.5, 0.5) : read);
     // Alphas are added to the time steps, which they only modulate.
     const auto small = [this](double gain, uint64_t rows, const char* name) {
       matrix(name, c_.d_model, rows, statistics_.read(gain), TensorRole::kStructure);
@@ -140,7 +146,7 @@ class TensorList {
     vector("ssm_a", g.n_v_heads, decay_rates);
     vector("ssm_dt.bias", g.n_v_heads, time_steps);
     vector("ssm_norm.weight", g.v_dim, norm_weights());
-    matrix("ssm_out.weight", value, d, statistics_.mixer_output(block_, value, 0.5));
+    matrix("ssm_out.weight", value, d, statistics_.mixer_output(block_, value, is_silu ? 1.4 : 0.5));
   }
 
   void ngram_injection() {

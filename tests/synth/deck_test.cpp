@@ -38,9 +38,8 @@ TEST(Deck, EveryTypeHasFiniteWeightsOfTheWantedDeviation) {
     if (!type || find_codec(*type) == nullptr || *type == DType::kQ8_K) continue;
     ++n_types;
     SCOPED_TRACE(name_of(*type));
-    constexpr int64_t kColumns = 1024;
-    const Result<Deck> deck =
-        Deck::make(*type, kColumns, Deck::kMaxWeights, {.mean = 0, .deviation = 0.02}, Key{7});
+    constexpr int64_t kColumns = 1024, kWeights = 1 << 17;
+    const Result<Deck> deck = Deck::make(*type, kColumns, kWeights, {.mean = 0, .deviation = 0.02}, Key{7});
     ASSERT_OK(deck);
     std::vector<float> all;
     for (uint64_t row = 0; row < 100; ++row) {
