@@ -12,19 +12,19 @@ namespace {
 
 /// Outputs of a task: whole panels, and whole blocks of the rounded rows, so that a task rounds what it
 /// wrote.
-constexpr int64_t kBlock = 64;
+constexpr int64_t block = 64;
 
 /// Splits the outputs of every call into blocks and runs body(call, begin, end, thread) on each.
 template <typename Rows, typename Body>
 void over_blocks(KernelContext& ctx, std::span<const ExpertCall> calls, Rows rows_of, Body body) {
   int64_t per_call = 0;  // of the widest call; narrower ones have blocks with nothing in them
-  for (const ExpertCall& call : calls) per_call = std::max(per_call, (rows_of(call) + kBlock - 1) / kBlock);
+  for (const ExpertCall& call : calls) per_call = std::max(per_call, (rows_of(call) + block - 1) / block);
   ctx.pool().parallel_for(per_call * static_cast<int64_t>(calls.size()), 1,
                           [&](int64_t begin, int64_t end, int thread) {
                             for (int64_t task = begin; task < end; ++task) {
                               const ExpertCall& call = calls[task / per_call];
-                              const int64_t first = task % per_call * kBlock;
-                              const int64_t last = std::min(rows_of(call), first + kBlock);
+                              const int64_t first = task % per_call * block;
+                              const int64_t last = std::min(rows_of(call), first + block);
                               if (first < last) body(call, first, last, thread);
                             }
                           });
