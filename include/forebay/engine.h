@@ -42,6 +42,7 @@ struct EngineOptions {
                               // what is free, less a margin
   EvictionPolicy expert_policy = EvictionPolicy::kDecay;
   ReadEngine read_engine = ReadEngine::kAuto;
+  std::string expert_pack;  // read experts from this pack of the file (forebay pack)
   bool prefetch = true;  // with kStreamed: read the next block's likely experts ahead
 
   std::string trace;  // record every row's routing in this file (docs/formats/trace.md)

@@ -53,6 +53,7 @@ CommandInfo plan_command();
 CommandInfo doctor_command();
 CommandInfo logits_command();
 CommandInfo bench_command();
+CommandInfo pack_command();
 CommandInfo convert_command();
 CommandInfo kld_command();
 CommandInfo replay_command();

@@ -24,6 +24,7 @@ struct EngineFlags {
   float route_bias = 0;
   float route_bias_prompt = 0;
   std::string trace;
+  std::string pack;
   std::optional<std::string> activations = "f32";  // commands that answer people set "int8"
   bool reference_kernels = false;
 

@@ -77,6 +77,7 @@ Result<ModelOptions> choose_model_options(Engine::Impl& impl) {
   options.mtp = o.load_mtp || impl.mtp_file;
   options.cache.policy = o.expert_policy;
   options.cache.engine = o.read_engine;
+  options.expert_pack = o.expert_pack;
   options.routing.decode.lambda = o.route_bias;
   options.routing.prompt.lambda = o.route_bias_prompt;
 

@@ -63,7 +63,8 @@ ExpertCache::ExpertCache(ExpertStore store, int n_used, const ExpertCacheOptions
       budget_(budget),
       n_experts_(store_.max_experts()),
       slot_of_(static_cast<size_t>(store_.n_blocks() * n_experts_), -1),
-      rank_(options.policy, options.half_life, store_.n_blocks(), static_cast<int>(n_experts_), n_used),
+      rank_(options.policy, options.half_life > 0 ? options.half_life : 40.0 * store_.n_blocks(),
+            store_.n_blocks(), static_cast<int>(n_experts_), n_used),
       reads_(std::move(reads)) {
   stats_.direct_io = store_.direct();
   stats_.engine = reads_->engine();
@@ -186,12 +187,11 @@ Result<int32_t> ExpertCache::take_slot(ExpertId id, Home home) {
 void ExpertCache::start_read(int32_t slot) {
   Slot& s = slots_[slot];
   s.state = State::kReading;
-  s.n_reads = ExpertStore::kReads;
+  s.n_reads = store_.n_reads(s.id.block);
   if (s.home == Home::kArena) rank_.pin(s.id);  // until the reads have ended
   if (n_reads_++ == 0) busy_since_ = Clock::now();
-  const auto reads = store_.reads(s.id, {s.memory.data(), s.memory.bytes()},
-                                  static_cast<uint64_t>(slot) * ExpertStore::kReads);
-  unsubmitted_.insert(unsubmitted_.end(), reads.begin(), reads.end());
+  store_.reads(s.id, {s.memory.data(), s.memory.bytes()},
+               static_cast<uint64_t>(slot) * ExpertStore::kMaxReads, unsubmitted_);
 }
 
 void ExpertCache::submit_reads() {
@@ -206,10 +206,10 @@ void ExpertCache::collect(bool wait) {
   finished_.clear();
   reads_->collect(finished_, wait);
   for (FinishedRead& read : finished_) {
-    const auto slot = static_cast<int32_t>(read.tag / ExpertStore::kReads);
+    const auto slot = static_cast<int32_t>(read.tag / ExpertStore::kMaxReads);
     Slot& s = slots_[slot];
     if (read.bytes)
-      s.planes[read.tag % ExpertStore::kReads] = read.bytes->data();
+      s.pieces[read.tag % ExpertStore::kMaxReads] = read.bytes->data();
     else
       s.error = Error{read.bytes.error().code, fmt::format("expert {} of block {}: {}", s.id.index,
                                                            s.id.block, read.bytes.error().message)};
@@ -217,7 +217,7 @@ void ExpertCache::collect(bool wait) {
     if (--n_reads_ == 0) stats_.busy_seconds += seconds_since(busy_since_);
     s.state = s.error ? State::kFailed : State::kReady;
     if (!s.error) {
-      s.expert = store_.assemble(s.id, s.planes);
+      s.expert = store_.assemble(s.id, s.pieces);
       stats_.bytes_read += store_.expert_bytes(s.id.block);
     }
     if (s.home == Home::kArena) rank_.unpin(s.id);

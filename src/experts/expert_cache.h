@@ -34,7 +34,7 @@ struct ExpertCacheOptions {
   // Changes speed.
   uint64_t budget_bytes = 0;  // of all slots; at least one token's demand
   EvictionPolicy policy = EvictionPolicy::kDecay;
-  double half_life = 2000;  // requests (one per block and window)
+  double half_life = 0;  // of a use's worth, in requests (one per block and window); 0: 40 windows
   ReadEngine engine = ReadEngine::kAuto;
   int queue_depth = 64;      // planes with the drive at most
   uint64_t shelf_bytes = 0;  // of the budget, for experts read ahead; 0: none are
@@ -73,7 +73,7 @@ class ExpertCache : public ExpertSource {
     bool dropped = false;  // freed once its reads have ended
     int n_pins = 0;
     int n_reads = 0;  // under way
-    std::array<const std::byte*, ExpertStore::kReads> planes = {};
+    std::array<const std::byte*, ExpertStore::kMaxReads> pieces = {};
     ResidentExpert expert;
     std::optional<Error> error;
   };

@@ -99,7 +99,9 @@ Result<void> Model::Impl::place_experts(Storage& storage, const ModelOptions& op
     experts = std::make_unique<MappedExperts>(weights.experts);
     return {};
   }
-  ExpertStore store = TRY(ExpertStore::open(storage, weights.experts));
+  ExpertStore store = TRY(options.expert_pack.empty()
+                              ? ExpertStore::open(storage, weights.experts)
+                              : ExpertStore::open_pack(storage, weights.experts, options.expert_pack));
   ExpertCacheOptions cache_options = options.cache;
   if (options.experts == ExpertPlacement::kResident) {
     cache_options.budget_bytes = store.all_slot_bytes();

@@ -25,6 +25,8 @@ struct ModelOptions {
   /// Changes speed.
   ExpertPlacement experts = ExpertPlacement::kMapped;
   ExpertCacheOptions cache = {};  // its budget counts with kStreamed
+  /// Changes speed. A pack of the file's experts to read them from; empty: the file itself.
+  Path expert_pack = {};
   /// Changes results.
   RoutingOptions routing = {};
   /// Sees every routed row; must outlive the model.

@@ -20,11 +20,6 @@ Error corrupt(std::string message) {
 
 }  // namespace
 
-uint64_t checksum(std::span<const std::byte> bytes, uint64_t seed) {
-  for (const std::byte b : bytes) seed = (seed ^ static_cast<uint64_t>(b)) * 0x100000001b3;
-  return seed;
-}
-
 uint64_t frame_checksum(const FrameHeader& header, std::span<const std::byte> payload) {
   std::vector<std::byte> fields;
   put_le(fields, header.kind);

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/bytes.h"
 #include "trace/trace.h"
 
 namespace forebay::trace_format {
@@ -26,21 +27,9 @@ struct FrameHeader {
   uint64_t checksum = 0;  // of the three above and the payload
 };
 
-// Little-endian whatever the machine.
-template <typename T>
-void put_le(std::vector<std::byte>& out, T value) {
-  for (size_t i = 0; i < sizeof(T); ++i) out.push_back(static_cast<std::byte>(value >> (8 * i)));
-}
-template <typename T>
-T get_le(std::span<const std::byte> bytes, size_t at) {
-  T value = 0;
-  for (size_t i = 0; i < sizeof(T); ++i) value |= static_cast<T>(bytes[at + i]) << (8 * i);
-  return value;
-}
-
-constexpr uint64_t kChecksumSeed = 0xcbf29ce484222325;
-/// FNV-1a, 64 bits; goes on from `seed`.
-uint64_t checksum(std::span<const std::byte> bytes, uint64_t seed = kChecksumSeed);
+using forebay::checksum;
+using forebay::get_le;
+using forebay::put_le;
 
 std::vector<std::byte> encode_frame_header(uint32_t kind, uint32_t n_rows,
                                            std::span<const std::byte> payload);

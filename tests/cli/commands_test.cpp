@@ -8,8 +8,9 @@
 namespace forebay::cli {
 namespace {
 
-const std::vector<std::string> kCommands = {"run", "inspect", "plan",  "doctor",   "convert",  "synth",
-                                            "kld", "replay",  "bench", "tokenize", "template", "logits"};
+const std::vector<std::string> kCommands = {"run",      "inspect",  "plan",   "doctor", "convert",
+                                            "synth",    "kld",      "replay", "bench",  "pack",
+                                            "tokenize", "template", "logits"};
 
 TEST(Commands, HelpOpensWithAnExample) {
   const Finished overview = run_program({"--help"});

@@ -83,7 +83,7 @@ TEST(ReplayCommand, JsonHoldsTheWholeResult) {
 TEST(ReplayCommand, FlagsAreLive) {
   const Traced traced;
   const std::vector<std::string> base = {"--policy",     "decay", "--slots",   "25%",
-                                         "--route-bias", "0.5",   "--protect", "1"};
+                                         "--route-bias", "20",    "--protect", "1"};
   const json plain = traced.json_of(base)["results"];
   const auto with = [&](std::vector<std::string> flags) {
     flags.insert(flags.begin(), base.begin(), base.end());

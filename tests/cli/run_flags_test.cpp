@@ -130,6 +130,7 @@ TEST(RunFlags, EachChangesSomethingThatShows) {
       {"--route-bias", {streamed, with(streamed, {"--route-bias", "50"})}},
       {"--route-bias-prompt", {long_prompt, with(long_prompt, {"--route-bias-prompt", "50"})}},
       {"--stats", {plain, with(plain, {"--stats", "json"})}},
+      {"--pack", {streamed, with(streamed, {"--pack", FOREBAY_SOURCE_DIR "/models/pebble.gguf"})}},
       {"--trace", {streamed, with(streamed, {"--trace", "/dev/full"})}},
       {"--activations",
        {with(resident, {"--logprobs", "1"}), with(resident, {"--logprobs", "1", "--activations", "f32"})}},

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "core/faulty_storage.h"
+#include "experts/expert_pack.h"
 #include "experts/mapped_experts.h"
 #include "support/temporary_directory.h"
 
@@ -50,8 +51,21 @@ struct TestFile {
 
   ExpertStore open(Storage& through) { return ExpertStore::open(through, blocks).value(); }
 
+  ExpertStore open_pack() {
+    const Path pack = folder / "experts.pack";
+    // Packing reads what is mapped.
+    std::unique_ptr<ReadableFile> file = storage->open(path).value();
+    map = file->map().value();
+    for (ExpertPlanes& block : blocks)
+      for (ExpertMatrices* plane : {&block.gate, &block.up, &block.down})
+        plane->first.data = map->bytes().data() + plane->file_offset;
+    EXPECT_TRUE(write_expert_pack(*storage, blocks, pack, {}, {}).has_value());
+    return ExpertStore::open_pack(*storage, blocks, pack).value();
+  }
+
   TemporaryDirectory folder;
   std::unique_ptr<Storage> storage = make_posix_storage();
+  std::unique_ptr<Mapping> map;
   Path path;
   std::vector<ExpertPlanes> blocks;
 };
@@ -97,12 +111,14 @@ struct Setting {
   EvictionPolicy policy;
   ReadEngine engine;
   bool shelf;
+  bool packed;
 };
 class Settings : public ::testing::TestWithParam<Setting> {};
 
 TEST_P(Settings, HostileRoutingNeverExceedsTheBudget) {
   TestFile file;
-  ExpertStore store = file.open(*file.storage);
+  const auto open = [&] { return GetParam().packed ? file.open_pack() : file.open(*file.storage); };
+  ExpertStore store = open();
   uint64_t largest = 0;
   for (int b = 0; b < kBlocks; ++b) largest = std::max(largest, store.slot_bytes(b));
   std::mt19937_64 random(5);
@@ -113,7 +129,7 @@ TEST_P(Settings, HostileRoutingNeverExceedsTheBudget) {
     options.policy = GetParam().policy;
     options.engine = GetParam().engine;
     if (GetParam().shelf) options.shelf_bytes = 2 * largest;
-    const auto cache = ExpertCache::create(file.open(*file.storage), 4, options, memory).value();
+    const auto cache = ExpertCache::create(open(), 4, options, memory).value();
     for (int step = 0; step < 75; ++step) {
       const int block = step % kBlocks;
       const std::vector<int32_t> set = random_set(random, 4);
@@ -139,16 +155,59 @@ std::vector<Setting> all_settings() {
   for (EvictionPolicy policy : {EvictionPolicy::kDecay, EvictionPolicy::kLru, EvictionPolicy::kLfu,
                                 EvictionPolicy::kEma, EvictionPolicy::kNearPick, EvictionPolicy::kInverse})
     for (ReadEngine engine : {ReadEngine::kAuto, ReadEngine::kThreads})
-      for (bool shelf : {false, true}) all.push_back({policy, engine, shelf});
+      for (bool shelf : {false, true}) all.push_back({policy, engine, shelf, (all.size() / 2) % 2 == 0});
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Settings, ::testing::ValuesIn(all_settings()), [](const auto& i) {
-  std::string name = fmt::format("{}_{}_{}", name_of(i.param.policy), name_of(i.param.engine),
-                                 i.param.shelf ? "shelf" : "no_shelf");
+std::string name_of(const Setting& s) {
+  std::string name = fmt::format("{}_{}_{}_{}", name_of(s.policy), name_of(s.engine),
+                                 s.shelf ? "shelf" : "no_shelf", s.packed ? "packed" : "in_place");
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
-});
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Settings, ::testing::ValuesIn(all_settings()),
+                         [](const auto& i) { return name_of(i.param); });
+
+TEST(ExpertPack, RefusesAnotherModelsPackAndADamagedOne) {
+  TestFile file;
+  (void)file.open_pack();
+  const Path pack = file.folder / "experts.pack";
+  std::vector<ExpertPlanes> other = file.blocks;
+  other[1].up.file_offset += 4;  // written anew, with longer metadata
+  Result<ExpertStore> opened = ExpertStore::open_pack(*file.storage, other, pack);
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_EQ(opened.error().message, pack.string() +
+                                        ": block 1 was packed from another model or another version "
+                                        "of it; forebay pack makes it anew");
+  const std::vector<std::byte> good = read_file(*file.storage, pack).value();
+  const auto header = parse_pack_header(good, good.size());
+  ASSERT_TRUE(header.has_value()) << header.error().message;
+  EXPECT_EQ(header->blocks.size(), 3u);
+  for (size_t n : {0, 3, 15, 16, 100, 180}) {
+    EXPECT_FALSE(parse_pack_header(std::span(good).first(n), good.size()).has_value()) << n;
+  }
+  for (size_t at = 0; at < 16 + 3 * 56 + 8; ++at) {
+    std::vector<std::byte> bad = good;
+    bad[at] ^= std::byte{0x10};
+    EXPECT_FALSE(parse_pack_header(bad, bad.size()).has_value()) << at;
+  }
+  EXPECT_FALSE(parse_pack_header(good, good.size() - 4096).has_value()) << "the last expert is cut off";
+}
+
+TEST(ExpertPack, AWriteThatFailsLeavesNothing) {
+  TestFile file;
+  (void)file.open_pack();
+  for (int fail_at = 1; fail_at < 60; fail_at += 7) {
+    FaultyStorage faulty(*file.storage, {StorageOp::kWrite, fail_at});
+    const Path pack = file.folder / "other.pack";
+    const Result<void> written = write_expert_pack(faulty, file.blocks, pack, {}, {});
+    if (faulty.n_faults() == 0) break;
+    EXPECT_FALSE(written.has_value());
+    EXPECT_FALSE(std::filesystem::exists(pack));
+    EXPECT_FALSE(std::filesystem::exists(pack.string() + ".partial"));
+  }
+}
 
 TEST(ExpertCache, LruKeepsTheRecentAndDecayTheOftenUsed) {
   TestFile file;
