@@ -11,12 +11,17 @@ namespace forebay {
 namespace {
 
 /// Outputs of a task: whole panels, and whole blocks of the rounded rows, so that a task rounds what it
-/// wrote.
-constexpr int64_t block = 64;
+/// wrote. A task packs the rows that it multiplies: where they are many, it should do more with that.
+int64_t block_of(std::span<const ExpertCall> calls) {
+  size_t n_rows = 0;
+  for (const ExpertCall& call : calls) n_rows += call.rows.size();
+  return n_rows < 8 * calls.size() ? 64 : 256;
+}
 
 /// Splits the outputs of every call into blocks and runs body(call, begin, end, thread) on each.
 template <typename Rows, typename Body>
 void over_blocks(KernelContext& ctx, std::span<const ExpertCall> calls, Rows rows_of, Body body) {
+  const int64_t block = block_of(calls);
   int64_t per_call = 0;  // of the widest call; narrower ones have blocks with nothing in them
   for (const ExpertCall& call : calls) per_call = std::max(per_call, (rows_of(call) + block - 1) / block);
   ctx.pool().parallel_for(per_call * static_cast<int64_t>(calls.size()), 1,
