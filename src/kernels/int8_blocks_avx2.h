@@ -417,6 +417,19 @@ __m256i octets(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
   return _mm256_blend_epi32(_mm256_blend_epi32(all(a), all(b), 0x0c),
                             _mm256_blend_epi32(all(c), all(d), 0xc0), 0xf0);
 }
+/// The same by their indices.
+template <size_t kRows>
+__m256i gathered(const Grid<uint64_t, kRows>& grid, __m128i index) {
+  return _mm256_i32gather_epi64(reinterpret_cast<const long long*>(grid.rows), index, 8);
+}
+/// Four bytes, and above bit kAt of each as many bits as kWidth of `fields`, which lie kStep apart.
+template <int kAt, int kStep, int kWidth = kStep>
+__m128i joined_indices(const uint8_t* low, int fields) {
+  const __m128i high =
+      _mm_srlv_epi32(_mm_set1_epi32(fields << kAt), _mm_setr_epi32(0, kStep, 2 * kStep, 3 * kStep));
+  return _mm_or_si128(_mm_cvtepu8_epi32(_mm_cvtsi32_si128(load<int>(low))),
+                      _mm_and_si128(high, _mm_set1_epi32(((1 << kWidth) - 1) << kAt)));
+}
 /// Seven signs in each byte, and an eighth that makes their number even.
 __m256i with_eighth_sign(__m256i seven) {
   const __m256i folded = _mm256_and_si256(_mm256_xor_si256(seven, _mm256_srli_epi16(seven, 4)), bytes(15));
@@ -484,8 +497,7 @@ struct IQ2_XS {
   static __m256i magnitudes(const uint8_t* b) {
     const __m128i words =
         _mm_cvtepu16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(b + 2 + 8 * kRun)));
-    return _mm256_i32gather_epi64(reinterpret_cast<const long long*>(kIq2xsGrid.rows),
-                                  _mm_and_si128(words, _mm_set1_epi32(511)), 8);
+    return gathered(kIq2xsGrid, _mm_and_si128(words, _mm_set1_epi32(511)));
   }
 };
 
@@ -499,10 +511,7 @@ struct IQ2_S {
   static void signs(const uint8_t* b, uint32_t* masks) { std::memcpy(masks, b + 34, 32); }
   template <int kRun>
   static __m256i magnitudes(const uint8_t* b) {
-    const uint8_t* low = b + 2 + 4 * kRun;
-    const int high = b[66 + kRun];
-    return octets(kIq2sGrid.rows[low[0] | (high & 3) << 8], kIq2sGrid.rows[low[1] | (high >> 2 & 3) << 8],
-                  kIq2sGrid.rows[low[2] | (high >> 4 & 3) << 8], kIq2sGrid.rows[low[3] | (high >> 6) << 8]);
+    return gathered(kIq2sGrid, joined_indices<8, 2>(b + 2 + 4 * kRun, b[66 + kRun]));
   }
 };
 
@@ -571,10 +580,9 @@ struct IQ1_S {
   }
   template <int kRun>
   static __m256i codes(const uint8_t* b) {
-    const uint8_t* low = b + 2 + 4 * kRun;
     const int word = load<uint16_t>(b + 34 + 2 * kRun);
-    const auto row = [&](int l) { return kIq1Grid.rows[low[l] | (word >> 3 * l & 7) << 8]; };
-    return shifted_grid(octets(row(0), row(1), row(2), row(3)), bytes((word & 0x8000) != 0 ? 15 : 17));
+    return shifted_grid(gathered(kIq1Grid, joined_indices<8, 3>(b + 2 + 4 * kRun, word)),
+                        bytes((word & 0x8000) != 0 ? 15 : 17));
   }
 };
 
@@ -598,12 +606,12 @@ struct IQ1_M {
   }
   template <int kRun>
   static __m256i codes(const uint8_t* b) {
-    const uint8_t* low = b + 4 * kRun;
-    const int high = load<uint16_t>(b + 32 + 2 * kRun);
-    const auto row = [&](int l) { return kIq1Grid.rows[low[l] | (high >> 4 * l & 7) << 8]; };
-    const auto shift = [&](int l) { return 0x0101010101010101ull * ((high >> 4 * l & 8) != 0 ? 15 : 17); };
-    return shifted_grid(octets(row(0), row(1), row(2), row(3)),
-                        octets(shift(0), shift(1), shift(2), shift(3)));
+    const int nibbles = load<uint16_t>(b + 32 + 2 * kRun);
+    const __m256i grid = gathered(kIq1Grid, joined_indices<8, 4, 3>(b + 4 * kRun, nibbles));
+    const __m128i down = _mm_and_si128(_mm_srlv_epi32(_mm_set1_epi32(nibbles), _mm_setr_epi32(0, 4, 8, 12)),
+                                       _mm_set1_epi32(8));
+    const __m256i is_down = _mm256_cvtepi32_epi64(_mm_cmpeq_epi32(down, _mm_set1_epi32(8)));
+    return shifted_grid(grid, _mm256_add_epi8(bytes(17), _mm256_and_si256(is_down, bytes(-2))));
   }
 };
 

@@ -296,7 +296,8 @@ template <typename F>
 struct KernelsOf {
   static constexpr DType kType = F::kType;
   /// Where unpacking a panel starts to pay, by measurement: at once where finding the codes is slow.
-  static constexpr int kPanelRows = WithMasks<F> ? 2 : F::kType == DType::kQ2_0 ? 4 : 3;
+  static constexpr bool kHasGrid = WithMasks<F> || F::kType == DType::kIQ1_S || F::kType == DType::kIQ1_M;
+  static constexpr int kPanelRows = kHasGrid ? 2 : F::kType == DType::kQ2_0 ? 4 : 3;
   static constexpr int8_detail::Int8Kernels kKernels{matvec<F>, unpack<F>, panel_form<F>(), kPanelRows};
 };
 
