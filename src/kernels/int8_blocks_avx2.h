@@ -390,13 +390,14 @@ struct NVFP4 {
   static constexpr DType kType = DType::kNVFP4;
   static constexpr int kWeights = 64, kBytes = 36, kOffset = 16;
   static constexpr bool kHalves = true, kMinima = false;
-  /// E4M3 fields in the place of f32's are 2^-120 of the number; 2^119 makes half of it. 0x7f stands for 0.
+  /// E4M3 fields in the place of a half's are 2^-8 of the number, of which half is wanted. 0x7f stands for 0.
   static void scales(const uint8_t* const* rows, int64_t at, float* s, float*) {
-    const __m256i four = _mm256_and_si256(dword_of_rows(rows, at), bytes(0x7f));
-    const __m256i kept = _mm256_andnot_si256(_mm256_cmpeq_epi8(dword_of_rows(rows, at), bytes(0x7f)), four);
+    const __m256i four = dword_of_rows(rows, at);
+    const __m256i kept =
+        _mm256_andnot_si256(_mm256_cmpeq_epi8(four, bytes(0x7f)), _mm256_and_si256(four, bytes(0x7f)));
     for (int j = 0; j < 4; ++j) {
       const __m256i fields = _mm256_and_si256(_mm256_srli_epi32(kept, 8 * j), lanes(0x7f));
-      put(s + 8 * j, _mm256_mul_ps(_mm256_castsi256_ps(_mm256_slli_epi32(fields, 20)), lanes(0x1p119f)));
+      put(s + 8 * j, _mm256_mul_ps(from_half_lanes(_mm256_slli_epi32(fields, 7)), lanes(0x1p7f)));
     }
   }
   template <int kRun>
