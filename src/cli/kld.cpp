@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/engine_flags.h"
+#include "cli/expert_stats.h"
 #include "cli/input.h"
 #include "cli/json_writer.h"
 #include "cli/verbosity.h"
@@ -28,7 +29,8 @@ class KldCommand : public Command {
 
  private:
   void print_table(const Engine& engine, const KldReport& report) const;
-  std::string as_json(const Engine& engine, const KldReport& report, const FlagTable& flags) const;
+  std::string as_json(const Engine& engine, const KldReport& report,
+                      const std::optional<ExpertCacheStats>& experts, const FlagTable& flags) const;
 
   EngineFlags candidate_, reference_;
   std::string candidate_options_, reference_options_;
@@ -112,10 +114,13 @@ Result<ExitCode> KldCommand::run(const FlagTable& flags) {
   const KldReport report =
       TRY(measure_kld(reference, candidate, texts, options_, on_progress, interrupt.token()));
   progress.reset();
+  TRY(reference.finish_trace());
+  TRY(candidate.finish_trace());
   if (json_)
-    fmt::print("{}\n", as_json(reference, report, flags));
+    fmt::print("{}\n", as_json(reference, report, candidate.expert_stats(), flags));
   else
     print_table(reference, report);
+  if (const auto stats = candidate.expert_stats(); stats && !json_) fmt::print("{}\n", experts_line(*stats));
   if (!limit_ || report.total.mean <= *limit_) return ExitCode::kDone;
   log::warn("mean KLD {:.6f} is above the limit {}", report.total.mean, *limit_);
   return ExitCode::kMissedGate;
@@ -141,7 +146,9 @@ void KldCommand::print_table(const Engine& engine, const KldReport& report) cons
                text_of(flip.reference_id), text_of(flip.candidate_id));
 }
 
-std::string KldCommand::as_json(const Engine& engine, const KldReport& report, const FlagTable& flags) const {
+std::string KldCommand::as_json(const Engine& engine, const KldReport& report,
+                                const std::optional<ExpertCacheStats>& experts,
+                                const FlagTable& flags) const {
   JsonWriter json;
   const auto members = [&](const KldSummary& s) {
     json.key("tokens").integer(s.n_tokens).key("windows").integer(s.n_windows);
@@ -170,6 +177,10 @@ std::string KldCommand::as_json(const Engine& engine, const KldReport& report, c
     json.key("candidate").string(engine.tokenizer()->token_bytes(flip.candidate_id, true)).end_object();
   }
   json.end_array();
+  if (experts) {
+    json.key("experts");
+    write_expert_stats(json, *experts);
+  }
   write_settings(json, flags);
   json.end_object();
   return json.text();

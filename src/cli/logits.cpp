@@ -132,6 +132,7 @@ Result<ExitCode> LogitsCommand::run(const FlagTable& flags) {
     progress.set(done);
   }
   progress.finish();
+  TRY(engine.finish_trace());
 
   std::map<std::string, std::string> metadata = {{"format", "pt"}};
   for (const Setting& setting : flags.settings()) metadata["forebay." + setting.name] = setting.value;
