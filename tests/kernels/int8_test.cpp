@@ -6,6 +6,8 @@
 #include <limits>
 #include <string>
 
+#include <fmt/format.h>
+
 #include "kernels/activation.h"
 #include "kernels/expert_ffn.h"
 #include "kernels/int8_dot.h"
