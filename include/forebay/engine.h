@@ -43,7 +43,7 @@ struct EngineOptions {
   EvictionPolicy expert_policy = EvictionPolicy::kDecay;
   ReadEngine read_engine = ReadEngine::kAuto;
   std::string expert_pack;  // read experts from this pack of the file (forebay pack)
-  bool prefetch = true;  // with kStreamed: read the next block's likely experts ahead
+  bool prefetch = true;     // with kStreamed: read the next block's likely experts ahead
 
   std::string trace;  // record every row's routing in this file (docs/formats/trace.md)
 
@@ -69,6 +69,7 @@ struct ModelInfo {
   int64_t chunk = 0;           // prompt tokens per forward pass
   int n_vocab = 0;
   int threads = 0;
+  std::optional<ExpertPlacement> experts;  // absent: a dense model
   bool has_tokenizer = false;
   bool has_chat_template = false;
   bool has_mtp = false;

@@ -148,8 +148,9 @@ Result<ExitCode> BenchCommand::run(const FlagTable& flags) {
     json.end_object();
     fmt::print("{}\n", json.text());
   } else {
-    fmt::print("{}: {} threads, {} memory\n", engine.info().name, engine.info().threads,
-               human_bytes(process_memory().anonymous));
+    fmt::print("{}: {} threads, {} memory{}\n", engine.info().name, engine.info().threads,
+               human_bytes(process_memory().anonymous),
+               engine.info().experts ? fmt::format(", experts: {}", name_of(*engine.info().experts)) : "");
   }
   return ExitCode::kDone;
 }

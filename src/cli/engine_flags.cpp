@@ -54,7 +54,8 @@ void EngineFlags::declare_experts(FlagTable& flags) {
   flags.choice(
       "--io", {"auto", "uring", "threads"}, io,
       "how streamed experts are read: the kernel's queue, or threads; changes no result; absent: auto");
-  flags.text("--pack", "FILE", pack, "read experts from this pack of the model (forebay pack), in one piece each");
+  flags.text("--pack", "FILE", pack,
+             "read experts from this pack of the model (forebay pack), in one piece each");
   flags.text("--trace", "FILE", trace, "record what the router did, for forebay replay");
   flags.number(
       "--route-bias", "X", route_bias, {0, 1000},
@@ -71,7 +72,8 @@ Result<EngineOptions> EngineFlags::resolve() {
     if (budget > 0) return refuse("--budget" + not_stream);
     if (policy) return refuse("--policy" + not_stream);
     if (prefetch) return refuse("--prefetch" + not_stream);
-    if (!pack.empty() && *experts == "mmap") return refuse("--pack needs --experts stream or resident, not mmap");
+    if (!pack.empty() && *experts == "mmap")
+      return refuse("--pack needs --experts stream or resident, not mmap");
     if (io && *experts == "mmap") return refuse("--io needs --experts stream or resident, not mmap");
     if (route_bias > 0) return refuse("--route-bias" + not_stream);
     if (route_bias_prompt > 0) return refuse("--route-bias-prompt" + not_stream);
@@ -102,6 +104,7 @@ Result<EngineOptions> EngineFlags::resolve() {
 void EngineFlags::adopt(const ModelInfo& info) {
   threads = info.threads;
   chunk = info.chunk;
+  if (info.experts) experts = name_of(*info.experts);
   context = info.context;
 }
 

@@ -175,6 +175,7 @@ Result<Engine> Engine::open(const EngineOptions& options) {
   info.n_vocab = config.n_vocab;
   info.threads = impl->pool.n_threads();
   info.chunk = impl->model->max_window();
+  if (config.ffn.n_experts > 0) info.experts = model_options->experts;
   info.has_tokenizer = impl->tokenizer.has_value();
   info.has_chat_template = impl->chat_template.has_value();
   info.has_mtp = impl->model->has_mtp();
