@@ -38,7 +38,8 @@ Result<std::unique_ptr<ReadQueue>> make_read_queue(ReadEngine engine, int depth)
   if (engine != ReadEngine::kThreads) {
     if (std::unique_ptr<ReadQueue> queue = make_uring_read_queue(depth)) return queue;
     if (engine == ReadEngine::kUring)
-      return Error{Code::kUnsupported, "io_uring: refused by the system, or this build has none; expected threads"};
+      return Error{Code::kUnsupported,
+                   "io_uring: refused by the system, or this build has none; expected threads"};
   }
   // A thread costs more than a place in a queue, and a drive gains little from more.
   return make_threaded_read_queue(std::min(depth, 16));

@@ -40,8 +40,8 @@ class ReadQueue {
   virtual ReadEngine engine() const = 0;
 };
 
-/// At most `depth` reads are with the drive at once, 1 to 1024. Errors: kUnsupported when the engine asked for
-/// is not to be had; kAuto always is.
+/// At most `depth` reads are with the drive at once, 1 to 1024. Errors: kUnsupported when the engine asked
+/// for is not to be had; kAuto always is.
 Result<std::unique_ptr<ReadQueue>> make_read_queue(ReadEngine engine, int depth);
 
 /// Threads of its own that call read_around: for every kind of file.

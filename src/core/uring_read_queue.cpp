@@ -77,7 +77,8 @@ class UringReadQueue : public ReadQueue {
       free_.pop_back();
       const PageRange range =
           read.file->direct() ? pages_around(read.offset, read.n) : PageRange{read.offset, read.n, 0};
-      ENSURE(range.length <= read.buffer.size(), "a queued read wants a page-aligned buffer with a page to spare");
+      ENSURE(range.length <= read.buffer.size(),
+             "a queued read wants a page-aligned buffer with a page to spare");
       slots_[slot] = {read, range, 0};
       prepare(slot);
       any = true;
@@ -121,9 +122,9 @@ class UringReadQueue : public ReadQueue {
       free_.push_back(slot);
     };
     if (result < 0)
-      return end(Error{Code::kIo, fmt::format("{}: read of {} bytes at offset {} failed: {}",
-                                              read.file->path().string(), read.n, read.offset,
-                                              std::generic_category().message(-result))});
+      return end(Error{Code::kIo,
+                       fmt::format("{}: read of {} bytes at offset {} failed: {}", read.file->path().string(),
+                                   read.n, read.offset, std::generic_category().message(-result))});
     if (s.got >= wanted) return end(std::span<const std::byte>(read.buffer.subspan(s.range.skip, read.n)));
     // A direct read goes on from a page border only; what ends inside a page is the end of the file.
     if (result == 0 || (read.file->direct() && s.got % kPageBytes != 0))

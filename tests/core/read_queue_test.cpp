@@ -51,8 +51,7 @@ class ReadQueues : public ::testing::TestWithParam<std::tuple<ReadEngine, bool>>
 TEST_P(ReadQueues, GiveEveryReadItsBytesOnce) {
   if (queue == nullptr) GTEST_SKIP() << "no io_uring here";
   std::vector<QueuedRead> reads;
-  for (uint64_t i = 0; i < 40; ++i)
-    reads.push_back(read(i * 24'001 % (kFileBytes - 9000), 1 + i * 211, i));
+  for (uint64_t i = 0; i < 40; ++i) reads.push_back(read(i * 24'001 % (kFileBytes - 9000), 1 + i * 211, i));
   reads.push_back(read(kFileBytes - 5, 5, 40));  // the file's last, partial page
   queue->submit(std::span(reads).first(7));
   queue->submit(std::span(reads).subspan(7));
