@@ -122,6 +122,7 @@ std::string closing_line(const ModelInfo& info, const Answer& answer, const Samp
   line += fmt::format(", {} tokens", report.n_generated);
   line += rate(report.n_generated, report.decode_seconds);
   line += fmt::format(", {} memory", human_bytes(process_memory().anonymous));
+  if (info.experts == ExpertPlacement::kMapped) line += ", experts mapped";
   if (sampling.temperature > 0) line += fmt::format(", seed {}", sampling.seed);
   return line += explain(report.reason);
 }

@@ -32,11 +32,6 @@ std::string experts_line(const ExpertCacheStats& s) {
                      human_bytes(s.peak_bytes), human_bytes(s.budget_bytes));
 }
 
-std::string experts_line(const ModelInfo& info, const std::optional<ExpertCacheStats>& stats) {
-  if (stats) return experts_line(*stats) + '\n';
-  return info.experts ? "experts: mapped, the system decides what is in memory\n" : "";
-}
-
 void write_expert_stats(JsonWriter& json, const ExpertCacheStats& s) {
   json.begin_object();
   json.key("hits").integer(s.n_hits);

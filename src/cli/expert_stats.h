@@ -1,10 +1,8 @@
 /// What streaming did, for people and for scripts.
 #pragma once
 
-#include <optional>
 #include <string>
 
-#include "forebay/engine.h"
 #include "forebay/experts.h"
 
 #include "cli/json_writer.h"
@@ -13,8 +11,6 @@ namespace forebay::cli {
 
 /// "experts: 93.1 % of 480 in memory, ..."
 std::string experts_line(const ExpertCacheStats& stats);
-/// The same as a line with its end, or that they are mapped; empty for dense models.
-std::string experts_line(const ModelInfo& info, const std::optional<ExpertCacheStats>& stats);
 
 /// An object: hits, misses, hit_rate, evictions, prefetched, prefetch_used, bytes_read, wait_seconds,
 /// busy_seconds, read_bytes_per_second (while reads were under way), peak_bytes, budget_bytes, direct_io, io.

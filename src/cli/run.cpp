@@ -158,7 +158,7 @@ Result<ExitCode> RunCommand::answer_once(Engine& engine, const GenerateOptions& 
   if (!verbosity_.quiet) {
     Writer notes(stderr, Writer::Style::kDim);
     notes.write(closing_line(engine.info(), answer, options.sampling) + '\n');
-    notes.write(experts_line(engine.info(), engine.expert_stats()));
+    if (const auto stats = engine.expert_stats()) notes.write(experts_line(*stats) + '\n');
     if (engine.plan()) notes.write(plan_line(*engine.plan(), *engine.expert_stats(), answer) + '\n');
   }
   TRY(engine.finish_trace());

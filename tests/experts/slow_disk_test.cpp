@@ -1,5 +1,5 @@
-// A disk that takes its time: reads of a block are under way together, and what computes never sees a slot that
-// is still being filled.
+// A disk that takes its time: reads of a block are under way together, and what computes never sees a slot
+// that is still being filled.
 #include <atomic>
 #include <chrono>
 #include <thread>
