@@ -20,7 +20,9 @@ target_include_directories(forebay_flags INTERFACE ${PROJECT_SOURCE_DIR}/include
 target_compile_options(forebay_flags INTERFACE -Wall -Wextra -Werror -ffp-contract=off
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)  # GCC 12 sees overlaps in std::string's + that are not there
 string(REPLACE -O3 -O2 CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")  # kernels ask for more by name
+set(forebay_kernel_options -O3)
 if(FOREBAY_SANITIZE)
+  set(forebay_kernel_options -O1)  # instrumented loops gain nothing from more
   target_compile_options(forebay_flags INTERFACE -fsanitize=${FOREBAY_SANITIZE} -fno-sanitize-recover=all -O1 -g1)
   target_link_options(forebay_flags INTERFACE -fsanitize=${FOREBAY_SANITIZE})
 endif()
@@ -46,7 +48,7 @@ function(forebay_library name)
   target_precompile_headers(forebay_${name} REUSE_FROM forebay_headers)
   # Built with its own flags, chosen at run time by the dispatching file beside it.
   set_source_files_properties(${arg_AVX2} PROPERTIES
-    COMPILE_OPTIONS "-O3;-mavx2;-mfma;-mf16c" SKIP_PRECOMPILE_HEADERS ON)
+    COMPILE_OPTIONS "${forebay_kernel_options};-mavx2;-mfma;-mf16c" SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
 if(FOREBAY_TESTS)
