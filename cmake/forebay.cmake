@@ -56,10 +56,9 @@ if(FOREBAY_TESTS)
   add_library(forebay_test_headers STATIC ${PROJECT_BINARY_DIR}/empty.cpp)
   target_compile_options(forebay_test_headers PUBLIC -O1  # a test runs once for each time it is compiled
     $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>)  # GCC 12 at -O1, about std::string
-  if(FOREBAY_SANITIZE)
-    # What runs is instrumented; the tests' own statements would take longer to compile than everything else.
-    target_compile_options(forebay_test_headers PUBLIC -O0 -fno-sanitize=undefined)
-  endif()
+  # What runs is instrumented; undefined behaviour of the tests' own statements would take longer to look for than
+  # everything else to compile.
+  target_compile_options(forebay_test_headers PUBLIC -fno-sanitize=undefined)
   target_link_libraries(forebay_test_headers PUBLIC forebay_flags GTest::gtest fmt::fmt nlohmann_json::nlohmann_json
     Threads::Threads)
   target_precompile_headers(forebay_test_headers PRIVATE ${forebay_common_headers} <gtest/gtest.h>

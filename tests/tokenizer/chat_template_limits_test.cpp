@@ -30,8 +30,8 @@ Result<std::string> render(std::string_view source, const Json& context = Json::
   const Result<ChatTemplate> parsed = ChatTemplate::parse(source);
   const Result<std::string> output =
       parsed ? parsed->render(context, 0, limits) : Result<std::string>(parsed.error());
-  // Of this process, so that a busy machine does not count.
-  EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 10) << source.substr(0, 200);
+  // Of this process, so that a busy machine counts for little; a run away would take hours.
+  EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 60) << source.substr(0, 200);
   return output;
 }
 
