@@ -46,6 +46,8 @@ TEST_P(StreamedExperts, GiveTheBitsOfMappedOnesAtEveryBudgetAndPolicy) {
   const uint64_t least = least_budget(file);
   for (uint64_t budget : {least, 3 * least, uint64_t{1} << 30})
     for (EvictionPolicy policy : kPolicies) {
+      // At the ends, nothing or everything is evicted: the policy hardly matters.
+      if (budget != 3 * least && policy != EvictionPolicy::kDecay && policy != EvictionPolicy::kLru) continue;
       ModelOptions options = streamed(budget, policy);
       // Every second policy reads ahead, every third reads with threads.
       if (static_cast<int>(policy) % 2 == 0) options.cache.shelf_bytes = budget / 4;
