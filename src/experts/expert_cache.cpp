@@ -73,22 +73,21 @@ ExpertCache::ExpertCache(ExpertStore store, int n_used, const ExpertCacheOptions
 
 ExpertCache::~ExpertCache() = default;
 
-uint64_t ExpertCache::least_budget() const {
+uint64_t ExpertCache::least_budget(const ExpertStore& store, int n_used) {
   uint64_t least = 0;
-  for (int b = 0; b < store_.n_blocks(); ++b) least = std::max(least, store_.slot_bytes(b) * n_used_);
+  for (int b = 0; b < store.n_blocks(); ++b) least = std::max(least, store.slot_bytes(b) * n_used);
   return least;
 }
 
 void ExpertCache::set_budget(uint64_t budget_bytes) {
   stats_.budget_bytes = budget_bytes;
-  shelf_limit_ = std::min(options_.shelf_bytes, budget_bytes - least_budget());
+  shelf_limit_ = std::min(options_.shelf_bytes, budget_bytes - least_budget(store_, n_used_));
 }
 
 Result<std::unique_ptr<ExpertCache>> ExpertCache::create(ExpertStore store, int n_used,
                                                          const ExpertCacheOptions& options,
                                                          MemoryBudget& budget) {
-  uint64_t least = 0;
-  for (int b = 0; b < store.n_blocks(); ++b) least = std::max(least, store.slot_bytes(b) * n_used);
+  const uint64_t least = least_budget(store, n_used);
   if (options.budget_bytes < least)
     return Error{Code::kInvalidArgument, fmt::format("expert budget: {} bytes, one token needs {} "
                                                      "experts at once: at least {} bytes",
@@ -318,9 +317,9 @@ void ExpertCache::prefetch(int block, std::span<const int32_t> experts) {
 }
 
 Result<void> ExpertCache::resize(uint64_t budget_bytes) {
-  if (budget_bytes < least_budget())
-    return Error{Code::kInvalidArgument,
-                 fmt::format("expert budget: {} bytes, expected at least {}", budget_bytes, least_budget())};
+  if (budget_bytes < least_budget(store_, n_used_))
+    return Error{Code::kInvalidArgument, fmt::format("expert budget: {} bytes, expected at least {}",
+                                                     budget_bytes, least_budget(store_, n_used_))};
   // The shelf starts again: its share changes too.
   expire_shelf(-1);
   while (!shelf_.empty()) collect(true);

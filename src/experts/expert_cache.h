@@ -80,7 +80,7 @@ class ExpertCache : public ExpertSource {
 
   ExpertCache(ExpertStore store, int n_used, const ExpertCacheOptions& options,
               std::unique_ptr<ReadQueue> reads, MemoryBudget& budget);
-  uint64_t least_budget() const;
+  static uint64_t least_budget(const ExpertStore& store, int n_used);
   void set_budget(uint64_t budget_bytes);
   uint64_t arena_limit() const { return stats_.budget_bytes - shelf_limit_; }
 
