@@ -167,7 +167,7 @@ void Model::Impl::fill_batch(std::span<const Span> window) {
   for (const Span& span : window) {
     const auto n = static_cast<int64_t>(span.tokens.size());
     batch.parts.push_back({span.state, batch.n_rows, n, span.state->n_cells(), span.tokens, span.prompt,
-                           std::min(span.n_exact, n)});
+                           std::min(span.n_exact, n), span.recurrence});
     for (int64_t i = 0; i < n; ++i) batch.positions.push_back(span.state->n_cells() + i);
     batch.n_rows += n;
   }

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "model/recurrence_observer.h"
 #include "model/state.h"
 #include "tensor/view.h"
 
@@ -23,6 +24,8 @@ struct Span {
   /// those are routed exactly where cache-aware routing is on.
   bool prompt = false;
   int64_t n_exact = 0;
+  /// Sees what the recurrent layers run on; null: nobody does.
+  RecurrenceObserver* recurrence = nullptr;
 };
 
 /// Borrowed from the model until its next forward pass.
@@ -44,6 +47,7 @@ struct Batch {
     std::span<const int32_t> tokens;
     bool prompt = false;
     int64_t n_exact = 0;  // last rows
+    RecurrenceObserver* recurrence = nullptr;
   };
   int64_t n_rows = 0;
   std::vector<Part> parts;

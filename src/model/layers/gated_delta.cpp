@@ -82,6 +82,8 @@ void gated_delta_layer(LayerContext& lc, const Batch& batch, const GatedDeltaWei
   const TensorView<float> v = conv.slice_cols(2 * g.key_width(), g.value_width());
   for (const Batch::Part& part : batch.parts) {
     const auto rows = [&](TensorView<float> m) { return m.slice_rows(part.first_row, part.n_rows); };
+    if (part.recurrence != nullptr)
+      part.recurrence->observe(block, part.first_cell, rows(k), rows(s.decay), rows(s.beta));
     gated_delta_rule(kernels, g.shape, rows(q), rows(k), rows(v), rows(s.decay), rows(s.beta),
                      part.state->gated_delta(block).matrix.data(), rows(out));
   }
