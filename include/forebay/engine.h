@@ -179,13 +179,16 @@ class Session {
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  /// Makes the state that of `prompt`, reusing the longest usable prefix. Afterwards logits() are those of
-  /// its last token. Cancelled: the state keeps the part that was done.
+  /// Makes the state that of the longest prefix of `prompt` that can be reused; computes nothing. The report
+  /// says how much is left (n_prefilled, seconds 0), which engine/batch.h feeds.
+  Result<SyncReport> prepare(std::span<const int32_t> prompt);
+  /// prepare(), and the rest is computed. Afterwards logits() are those of the prompt's last token.
+  /// Cancelled: the state keeps the part that was done.
   Result<SyncReport> sync(std::span<const int32_t> prompt, const PrefillCallback& progress = {},
                           std::stop_token stop = {});
   /// Appends one token.
   Result<void> append(int32_t token);
-  /// Logits after the last token, n_vocab values; borrowed until the next call on any session of the engine.
+  /// Logits after the last token, n_vocab values; borrowed until the next call on this session.
   std::span<const float> logits() const;
   /// The tokens whose state this is.
   std::span<const int32_t> tokens() const;
@@ -198,7 +201,9 @@ class Session {
   /// Empties the session.
   void reset();
 
+  // For the rest of this library.
   struct Impl;
+  Impl& impl();
 
  private:
   friend class Engine;

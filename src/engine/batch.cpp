@@ -1,0 +1,62 @@
+#include "engine/batch.h"
+
+#include <algorithm>
+
+#include "core/ensure.h"
+#include "engine/session_impl.h"
+
+namespace forebay {
+namespace {
+
+/// Prompt tokens that cache-aware routing leaves alone: the question usually stands last.
+constexpr int64_t kExactTail = 32;
+constexpr int64_t kPartCells = 64;
+
+}  // namespace
+
+int64_t prompt_part(int64_t done, int64_t total, int64_t most) {
+  const int64_t rest = total - done;
+  if (rest <= most || most < kPartCells) return std::min(rest, most);
+  const int64_t end = done + most;
+  return end - end % kPartCells - done;
+}
+
+Result<void> feed(std::span<const Feed> feeds) {
+  ENSURE(!feeds.empty(), "a pass over no session");
+  Engine::Impl& engine = feeds[0].session->impl().engine;
+  std::vector<Span> window;
+  for (const Feed& f : feeds) {
+    Session::Impl& s = f.session->impl();
+    ENSURE(&s.engine == &engine, "sessions of two engines in one pass");
+    s.logits_valid = false;
+    const auto n = static_cast<int64_t>(f.tokens.size());
+    const bool prompt = f.n_prompt_left >= 0;
+    // However the prompt is cut, its last kExactTail tokens are the exact ones.
+    const int64_t n_exact = prompt ? std::clamp<int64_t>(kExactTail - f.n_prompt_left, 0, n) : 0;
+    window.push_back({&s.state, f.tokens, f.logits, prompt, n_exact});
+  }
+  const Result<ForwardOutput> output = engine.model->forward(window);
+  if (!output) {
+    for (const Feed& f : feeds) f.session->impl().forget_lost_state();
+    return Error(output.error()).in(engine.options.model);
+  }
+
+  int64_t row = 0;
+  for (const Feed& f : feeds) {
+    Session::Impl& s = f.session->impl();
+    s.tokens.insert(s.tokens.end(), f.tokens.begin(), f.tokens.end());
+    const int64_t n_rows = f.logits == LogitRows::kAll    ? static_cast<int64_t>(f.tokens.size())
+                           : f.logits == LogitRows::kLast ? 1
+                                                          : 0;
+    row += n_rows;
+    if (n_rows > 0) {
+      const float* last = output->logits.row(row - 1);
+      s.logits.assign(last, last + output->logits.cols);
+      s.logits_valid = true;
+    }
+    if (f.n_prompt_left == 0) s.take_snapshot();
+  }
+  return {};
+}
+
+}  // namespace forebay
