@@ -134,6 +134,16 @@ Result<SequenceState> Model::new_state(int64_t context) {
   return SequenceState::create(impl_->config, context, has_mtp(), *impl_->budget);
 }
 
+Result<void> Model::arm_undo(SequenceState& state) {
+  TRY(state.enable_undo(impl_->config, *impl_->budget));
+  state.arm_undo();
+  return {};
+}
+
+Result<void> Model::keep(SequenceState& state, int64_t n) {
+  return state.keep(*impl_->kernels, impl_->config, n);
+}
+
 Result<void> Model::Impl::check(std::span<const Span> window) const {
   int64_t rows = 0;
   for (size_t i = 0; i < window.size(); ++i) {
@@ -148,6 +158,9 @@ Result<void> Model::Impl::check(std::span<const Span> window) const {
       return Error{Code::kInvalidArgument, fmt::format("context: {} tokens in the sequence and {} "
                                                        "more, but it was created for {}",
                                                        span.state->n_cells(), n, span.state->context())};
+    if (span.state->undo() != nullptr && n > WindowUndo::kMaxRows)
+      return Error{Code::kInvalidArgument, fmt::format("window: {} tokens that can be undone, at most {} can",
+                                                       n, WindowUndo::kMaxRows)};
     for (size_t j = 0; j < i; ++j)
       if (window[j].state == span.state)
         return Error{Code::kInvalidArgument,

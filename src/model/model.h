@@ -51,6 +51,13 @@ class Model {
 
   Result<SequenceState> new_state(int64_t context);
 
+  /// The state's next window, of at most WindowUndo::kMaxRows tokens, can be cut back by keep().
+  /// Errors: kOutOfMemory, the first time for a state.
+  Result<void> arm_undo(SequenceState& state);
+  /// Keeps the first n of the tokens of the last window: the state has the bits of never having run the
+  /// others. Draft rows beyond its cells are dropped too. Once per window. Errors: kInvalidArgument.
+  Result<void> keep(SequenceState& state, int64_t n);
+
   /// Appends every span's tokens to its state. A row's logits do not depend on the other rows of the window,
   /// on how a sequence is split into windows, or on the number of threads: equal bits. Errors, all found
   /// before any state changes: a token outside the vocabulary, a full context, a window that is empty or too

@@ -1,25 +1,41 @@
 #include "model/state.h"
 
 #include <algorithm>
-#include <cstring>
+#include <iterator>
 
 #include <fmt/format.h>
+
+#include "core/ensure.h"
 
 namespace forebay {
 namespace {
 
-/// Hands out consecutive pieces of a buffer, or only counts them when there is none.
+/// Hands out consecutive named pieces of a buffer, or only counts them when there is none.
 class Carver {
  public:
   explicit Carver(std::span<float> memory) : memory_(memory) {}
-  std::span<float> take(int64_t n) {
-    const size_t at = used_;
-    used_ += static_cast<size_t>(n);
-    return memory_.empty() ? std::span<float>() : memory_.subspan(at, static_cast<size_t>(n));
+
+  /// A piece that is all there from the start.
+  std::span<float> take_fixed(std::string name, int64_t n) { return take(std::move(name), n, 1, 0, false); }
+  /// n_rows rows of `width`, one per `cells_per_row` cells.
+  std::span<float> take_rows(std::string name, int64_t width, int64_t n_rows, int64_t cells_per_row,
+                             bool draft = false) {
+    return take(std::move(name), width, n_rows, cells_per_row, draft);
   }
   size_t used() const { return used_; }
+  std::vector<StateSection> sections;
 
  private:
+  std::span<float> take(std::string name, int64_t width, int64_t n_rows, int64_t cells_per_row, bool draft) {
+    const size_t at = used_;
+    const auto n = static_cast<size_t>(width * n_rows);
+    used_ += n;
+    const std::span<float> piece = memory_.empty() ? std::span<float>() : memory_.subspan(at, n);
+    sections.push_back({std::move(name), std::as_writable_bytes(piece),
+                        static_cast<uint64_t>(width) * sizeof(float), cells_per_row, draft});
+    return piece;
+  }
+
   std::span<float> memory_;
   size_t used_ = 0;
 };
@@ -41,26 +57,30 @@ Parts lay_out(const ModelConfig& c, int64_t context, bool with_mtp, Carver& fixe
   p.attention.resize(c.n_blocks);
   p.gated_delta.resize(c.n_blocks);
   for (int i = 0; i < c.n_blocks; ++i) {
+    const auto named = [&](std::string_view part) { return fmt::format("blk.{}.{}", i, part); };
     if (c.mixers[i] == MixerKind::kGatedDelta) {
       const GatedDeltaConfig& g = c.gated_delta;
-      p.gated_delta[i].matrix =
-          fixed.take(static_cast<int64_t>(g.shape.n_v_heads) * g.shape.k_dim * g.shape.v_dim);
-      p.gated_delta[i].conv = fixed.take(static_cast<int64_t>(g.conv_kernel - 1) * g.conv_channels());
+      p.gated_delta[i].matrix = fixed.take_fixed(
+          named("delta.matrix"), static_cast<int64_t>(g.shape.n_v_heads) * g.shape.k_dim * g.shape.v_dim);
+      p.gated_delta[i].conv =
+          fixed.take_fixed(named("delta.conv"), static_cast<int64_t>(g.conv_kernel - 1) * g.conv_channels());
       continue;
     }
     AttentionState& a = p.attention[i];
-    a.keys = rows.take(context * kv_width(c));
-    a.values = rows.take(context * kv_width(c));
-    if (c.block_cells[i] != 0) {
-      a.pooled = rows.take(context / c.block_cells[i] * c.indexer.head_dim);
-      a.raw = fixed.take(AttentionState::kRawRing * c.indexer.head_dim);
+    a.keys = rows.take_rows(named("attn.keys"), kv_width(c), context, 1);
+    a.values = rows.take_rows(named("attn.values"), kv_width(c), context, 1);
+    if (const int64_t block_cells = c.block_cells[i]; block_cells != 0) {
+      a.pooled =
+          rows.take_rows(named("index.pooled"), c.indexer.head_dim, context / block_cells, block_cells);
+      a.raw = fixed.take_fixed(named("index.raw"), AttentionState::kRawRing * c.indexer.head_dim);
     }
   }
   if (with_mtp) {
-    p.mtp.keys = rows.take(context * kv_width(c));
-    p.mtp.values = rows.take(context * kv_width(c));
+    p.mtp.keys = rows.take_rows("draft.keys", kv_width(c), context, 1, /*draft=*/true);
+    p.mtp.values = rows.take_rows("draft.values", kv_width(c), context, 1, /*draft=*/true);
   }
-  if (c.ngram.block >= 0) p.ngram_conv = fixed.take(static_cast<int64_t>(c.ngram.history_rows()) * c.wide());
+  if (c.ngram.block >= 0)
+    p.ngram_conv = fixed.take_fixed("ngram.conv", static_cast<int64_t>(c.ngram.history_rows()) * c.wide());
   return p;
 }
 
@@ -93,10 +113,18 @@ Result<SequenceState> SequenceState::create(const ModelConfig& c, int64_t contex
   s.mtp_ = p.mtp;
   s.ngram_conv_ = p.ngram_conv;
   s.tail_length_ = c.ngram.block >= 0 ? c.ngram.ngram_size - 1 : 0;
+  s.recurrent_ = c.ngram.block >= 0 || c.has_mixer(MixerKind::kGatedDelta);
+  s.sections_ = std::move(fixed.sections);
+  s.sections_.insert(s.sections_.end(), std::make_move_iterator(rows.sections.begin()),
+                     std::make_move_iterator(rows.sections.end()));
   return s;
 }
 
 void SequenceState::advance(std::span<const int32_t> tokens) {
+  if (WindowUndo* log = undo())
+    log->complete(tokens);
+  else if (undo_ != nullptr)
+    undo_->forget();
   n_cells_ += static_cast<int64_t>(tokens.size());
   for (int32_t token : tokens) token_tail_.push_back(token);
   if (token_tail_.size() > tail_length_)
@@ -114,6 +142,7 @@ Result<void> SequenceState::restore(const Snapshot& s) {
   if (s.n_cells > n_cells_)
     return Error{Code::kInvalidArgument,
                  fmt::format("snapshot: taken at cell {}, the sequence has {}", s.n_cells, n_cells_)};
+  if (undo_ != nullptr) undo_->forget();
   std::copy(s.fixed.begin(), s.fixed.end(), fixed_.begin());
   token_tail_ = s.token_tail;
   n_cells_ = s.n_cells;
@@ -121,7 +150,70 @@ Result<void> SequenceState::restore(const Snapshot& s) {
   return {};
 }
 
+bool SequenceState::can_rewind(int64_t to) const {
+  if (to < 0 || to > n_cells_) return false;
+  if (to == n_cells_) return true;
+  // A block that is cut open needs the raw keys of its cells before the cut.
+  constexpr int64_t kLargestBlock = AttentionState::kRawRing / 2;
+  const bool keys_there = n_cells_ - to <= AttentionState::kRawRing - kLargestBlock;
+  const bool has_index =
+      std::any_of(attention_.begin(), attention_.end(), [](const auto& a) { return !a.raw.empty(); });
+  return !recurrent_ && (keys_there || !has_index);
+}
+
+Result<void> SequenceState::rewind(int64_t to) {
+  if (!can_rewind(to))
+    return Error{
+        Code::kInvalidArgument,
+        fmt::format("rewind to cell {}: the sequence has {} and memory that cannot be cut", to, n_cells_)};
+  n_cells_ = to;
+  n_mtp_cells_ = std::min(n_mtp_cells_, to);
+  return {};
+}
+
+std::span<const std::byte> SequenceState::bytes_in(const Snapshot& s, const StateSection& section) const {
+  const auto* first = reinterpret_cast<const std::byte*>(fixed_.data());
+  const std::span<const std::byte> all = std::as_bytes(std::span(s.fixed));
+  ENSURE(section.is_fixed() && all.size() == fixed_.size_bytes(), "a snapshot's piece of another state");
+  return all.subspan(static_cast<size_t>(section.bytes.data() - first), section.bytes.size());
+}
+
+void SequenceState::adopt(std::span<const int32_t> tokens, int64_t n_mtp_cells) {
+  n_cells_ = static_cast<int64_t>(tokens.size());
+  n_mtp_cells_ = n_mtp_cells;
+  const size_t n_tail = std::min(tokens.size(), tail_length_);
+  token_tail_.assign(tokens.end() - static_cast<ptrdiff_t>(n_tail), tokens.end());
+}
+
+Result<void> SequenceState::enable_undo(const ModelConfig& config, MemoryBudget& budget) {
+  if (undo_ == nullptr) undo_ = TRY(WindowUndo::create(config, budget));
+  return {};
+}
+
+void SequenceState::arm_undo() {
+  ENSURE(undo_ != nullptr, "arm_undo before enable_undo");
+  undo_->arm(*this);
+}
+
+Result<void> SequenceState::keep(KernelContext& ctx, const ModelConfig& config, int64_t n) {
+  if (undo_ == nullptr || !undo_->is_complete() || n < 0 || n > undo_->n_rows())
+    return Error{Code::kInvalidArgument,
+                 fmt::format("keep {} tokens: the last window has {} that can be undone", n,
+                             undo_ == nullptr ? 0 : undo_->n_rows())};
+  const int64_t n_dropped = undo_->n_rows() - n;
+  if (n_dropped > 0) {
+    token_tail_ = undo_->cut(ctx, config, n, *this);
+    n_cells_ -= n_dropped;
+    n_mtp_cells_ = std::min(n_mtp_cells_, n_cells_);
+    if (token_tail_.size() > tail_length_)
+      token_tail_.erase(token_tail_.begin(), token_tail_.end() - static_cast<ptrdiff_t>(tail_length_));
+  }
+  undo_->forget();
+  return {};
+}
+
 void SequenceState::reset() {
+  if (undo_ != nullptr) undo_->forget();
   std::fill(fixed_.begin(), fixed_.end(), 0.0f);
   token_tail_.clear();
   n_cells_ = 0;

@@ -2,12 +2,17 @@
 /// and the draft head's rows. They move together or not at all.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/memory_budget.h"
 #include "model/config.h"
+#include "model/window_undo.h"
 #include "tensor/buffer.h"
 #include "tensor/view.h"
 
@@ -28,6 +33,22 @@ struct AttentionState {
 struct GatedDeltaState {
   std::span<float> matrix;  // [n_v_heads][k_dim][v_dim]
   std::span<float> conv;    // [conv_kernel - 1][channels], oldest first, inputs before the convolution
+};
+
+/// A named piece of a sequence's memory. All state memory is handed out as sections, so that what is saved is
+/// everything by construction.
+struct StateSection {
+  std::string name;            // "blk.3.attn.keys"
+  std::span<std::byte> bytes;  // of a growing section, the rows of `context` cells
+  uint64_t row_bytes = 0;      // of a fixed one, all of it
+  int64_t cells_per_row = 0;   // 0: fixed
+  bool draft = false;          // rows grow with the draft head's cells
+
+  bool is_fixed() const { return cells_per_row == 0; }
+  /// Rows that hold something at these lengths; 1 of a fixed section.
+  int64_t n_rows(int64_t n_cells, int64_t n_mtp_cells) const {
+    return is_fixed() ? 1 : (draft ? n_mtp_cells : n_cells) / cells_per_row;
+  }
 };
 
 /// A copy of what cannot be truncated, at one position. Rows of K/V stay in the sequence: a snapshot is
@@ -56,8 +77,25 @@ class SequenceState {
   Snapshot snapshot() const;
   /// Errors: kInvalidArgument when the snapshot is of another shape or lies ahead of this state.
   Result<void> restore(const Snapshot& snapshot);
+  /// Whether rewind(to) succeeds.
+  bool can_rewind(int64_t to) const;
+  /// Drops the cells from `to` on. Rows can be dropped, recurrent memory cannot: a sequence that has any goes
+  /// back by restore(), and its tokens from there are run again. Errors: kInvalidArgument.
+  Result<void> rewind(int64_t to);
   /// Back to an empty sequence.
   void reset();
+
+  /// Every byte that create() reserved, in a fixed order; none overlap.
+  std::span<const StateSection> sections() const { return sections_; }
+  /// The same piece of `s` as `section` is of this state: s.fixed has the layout of the fixed sections.
+  std::span<const std::byte> bytes_in(const Snapshot& s, const StateSection& section) const;
+  /// After the sections were filled from elsewhere: what else is known of a sequence of these tokens.
+  void adopt(std::span<const int32_t> tokens, int64_t n_mtp_cells);
+
+  /// Makes windows of at most WindowUndo::kMaxRows tokens reversible (Model::keep). Errors: kOutOfMemory.
+  Result<void> enable_undo(const ModelConfig& config, MemoryBudget& budget);
+  /// The next window of this sequence can be cut back. Wants enable_undo().
+  void arm_undo();
 
   // For the forward pass.
   AttentionState& attention(int block) { return attention_[block]; }
@@ -71,6 +109,12 @@ class SequenceState {
   /// Called once per window after every layer has run.
   void advance(std::span<const int32_t> tokens);
   void advance_mtp(int64_t n) { n_mtp_cells_ += n; }
+  /// Drops draft rows from `to` on.
+  void rewind_mtp(int64_t to) { n_mtp_cells_ = std::min(n_mtp_cells_, to); }
+  /// Where layers leave what this window overwrites; null unless armed.
+  WindowUndo* undo() { return undo_ && undo_->armed() ? undo_.get() : nullptr; }
+  /// Keeps the first n of the tokens of the last window, which was armed; Model::keep is the way in.
+  Result<void> keep(KernelContext& ctx, const ModelConfig& config, int64_t n);
 
  private:
   SequenceState() = default;
@@ -85,6 +129,9 @@ class SequenceState {
   std::span<float> ngram_conv_;
   std::vector<int32_t> token_tail_;
   std::span<float> fixed_;  // recurrent matrices, convolution tails, raw rings: one piece
+  bool recurrent_ = false;  // has memory that cannot be truncated
+  std::vector<StateSection> sections_;
+  std::unique_ptr<WindowUndo> undo_;
   Buffer fixed_buffer_;
   Buffer rows_buffer_;
 };

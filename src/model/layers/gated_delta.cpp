@@ -64,6 +64,8 @@ void gated_delta_layer(LayerContext& lc, const Batch& batch, const GatedDeltaWei
     const TensorView<float> history(part.state->gated_delta(block).conv.data(), g.conv_kernel - 1,
                                     g.conv_channels());
     const TensorView<float> inputs = qkv.slice_rows(part.first_row, part.n_rows);
+    if (WindowUndo* undo = part.state->undo())
+      undo->record_conv(block, part.state->gated_delta(block).conv, inputs);
     causal_conv_silu(kernels, inputs, history, taps, 1, conv.slice_rows(part.first_row, part.n_rows));
     push_history(inputs, history);
   }
@@ -84,6 +86,9 @@ void gated_delta_layer(LayerContext& lc, const Batch& batch, const GatedDeltaWei
     const auto rows = [&](TensorView<float> m) { return m.slice_rows(part.first_row, part.n_rows); };
     if (part.recurrence != nullptr)
       part.recurrence->observe(block, part.first_cell, rows(k), rows(s.decay), rows(s.beta));
+    if (WindowUndo* undo = part.state->undo())
+      undo->record_delta(block, part.state->gated_delta(block).matrix, rows(k), rows(v), rows(s.decay),
+                         rows(s.beta));
     gated_delta_rule(kernels, g.shape, rows(q), rows(k), rows(v), rows(s.decay), rows(s.beta),
                      part.state->gated_delta(block).matrix.data(), rows(out));
   }

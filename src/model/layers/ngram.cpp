@@ -118,6 +118,7 @@ void ngram_injection(LayerContext& lc, const Batch& batch, const NgramWeights& w
   for (const Batch::Part& part : batch.parts) {
     const TensorView<float> history(part.state->ngram_conv().data(), c.ngram.history_rows(), c.wide());
     const TensorView<float> inputs = normed.slice_rows(part.first_row, part.n_rows);
+    if (WindowUndo* undo = part.state->undo()) undo->record_ngram(part.state->ngram_conv(), inputs);
     causal_conv_silu(kernels, inputs, history, taps, c.ngram.ngram_size,
                      conv.slice_rows(part.first_row, part.n_rows));
     push_history(inputs, history);
