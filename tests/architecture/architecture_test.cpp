@@ -30,6 +30,7 @@ const std::vector<Folder> kFolders = {
     {"experts", {}},
     {"trace", {"experts"}},
     {"model", {"quant", "gguf", "kernels", "experts"}},
+    {"reuse", {"kernels", "gguf", "experts", "model"}},
     {"plan", {"quant", "gguf", "kernels", "experts", "model"}},
     {"sampling", {}},
     {"engine", {"gguf", "kernels", "tokenizer", "experts", "trace", "model", "plan", "sampling"}},
