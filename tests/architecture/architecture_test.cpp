@@ -27,6 +27,7 @@ const std::vector<Folder> kFolders = {
     {"safetensors", {}},
     {"kernels", {"quant"}},
     {"tokenizer", {}},
+    {"chat", {}},
     {"experts", {}},
     {"trace", {"experts"}},
     {"model", {"quant", "gguf", "kernels", "experts"}},
