@@ -42,8 +42,11 @@ struct EngineOptions {
                               // what is free, less a margin
   EvictionPolicy expert_policy = EvictionPolicy::kDecay;
   ReadEngine read_engine = ReadEngine::kAuto;
-  std::string expert_pack;  // read experts from this pack of the file (forebay pack)
-  bool prefetch = true;     // with kStreamed: read the next block's likely experts ahead
+  std::string expert_pack;      // read experts from this pack of the file (forebay pack)
+  bool prefetch = true;         // with kStreamed: read the next block's likely experts ahead
+  uint64_t snapshot_bytes = 0;  // of a session, for places to go back to when a prompt parts from the one
+                                // before; 0: four copies of its recurrent state, and 64 MiB where these are
+                                // small and no budget is set
 
   std::string trace;  // record every row's routing in this file (docs/formats/trace.md)
 
@@ -188,6 +191,9 @@ class Session {
                           std::stop_token stop = {});
   /// Appends one token.
   Result<void> append(int32_t token);
+  /// Drops the tokens from `to` on. What cannot be dropped is gone back before and run again: the state, and
+  /// logits(), are those of having been given the first `to` tokens. Errors: kInvalidArgument, and as sync.
+  Result<SyncReport> rewind(int64_t to);
   /// Logits after the last token, n_vocab values; borrowed until the next call on this session.
   std::span<const float> logits() const;
   /// The tokens whose state this is.

@@ -54,7 +54,7 @@ Result<void> feed(std::span<const Feed> feeds) {
       s.logits.assign(last, last + output->logits.cols);
       s.logits_valid = true;
     }
-    if (f.n_prompt_left == 0) s.take_snapshot();
+    if (f.n_prompt_left >= 0) s.after_part(f.n_prompt_left);
   }
   return {};
 }

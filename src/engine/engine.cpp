@@ -9,6 +9,7 @@
 
 #include "engine/engine_impl.h"
 #include "engine/gguf_vocabulary.h"
+#include "engine/stops.h"
 #include "plan/machine.h"
 #include "plan/memory_plan.h"
 #include "plan/plan_text.h"
@@ -163,6 +164,9 @@ Result<Engine> Engine::open(const EngineOptions& options) {
     else
       impl->no_template = std::move(parsed).error().message;
   }
+
+  if (impl->tokenizer && impl->chat_template)
+    impl->turn_token = find_turn_token(*impl->chat_template, *impl->tokenizer);
 
   ModelInfo& info = impl->info;
   const ModelConfig& config = impl->model->config();

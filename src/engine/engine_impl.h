@@ -43,6 +43,7 @@ struct Engine::Impl {
   std::string no_tokenizer;  // why there is none
   std::optional<ChatTemplate> chat_template;
   std::string no_template;
+  int32_t turn_token = -1;  // opens every message of a rendered chat; -1: not known
 };
 
 }  // namespace forebay

@@ -46,7 +46,7 @@ int64_t Generation::n_prompt_done() const {
 Feed Generation::next(int64_t most) const {
   if (last_) return {session_, {&*last_, 1}, LogitRows::kLast, -1};
   const int64_t done = n_prompt_done(), total = static_cast<int64_t>(prompt_.size());
-  const int64_t n = prompt_part(done, total, most);
+  const int64_t n = session_->impl().next_part(done, total, most);
   const int64_t left = total - done - n;
   return {session_, std::span(prompt_).subspan(done, n), left == 0 ? LogitRows::kLast : LogitRows::kNone,
           left};

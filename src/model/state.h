@@ -73,6 +73,9 @@ class SequenceState {
 
   int64_t n_cells() const { return n_cells_; }
   int64_t context() const { return context_; }
+  /// Whether there is memory that cannot be cut back: a snapshot copies it.
+  bool is_recurrent() const { return recurrent_; }
+  uint64_t fixed_bytes() const { return fixed_.size_bytes(); }
 
   Snapshot snapshot() const;
   /// Errors: kInvalidArgument when the snapshot is of another shape or lies ahead of this state.

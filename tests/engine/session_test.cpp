@@ -97,6 +97,96 @@ TEST_F(Sessions, PartingGoesBackToASnapshotOrStartsAgain) {
   }()));
 }
 
+/// Logits of a session that was never anything else.
+std::vector<float> fresh_logits(Engine& engine, const std::vector<int32_t>& ids) {
+  Session session = engine.new_session().value();
+  EXPECT_TRUE(session.sync(ids).has_value());
+  return logits_of(session);
+}
+
+TEST_F(Sessions, TheSamePromptAgainComputesNothing) {
+  Engine engine = open();
+  const std::vector<int32_t> ids = prompt(engine, "What is 12 + 30?");
+  const std::vector<float> want = fresh_logits(engine, ids);
+  Session session = engine.new_session().value();
+  ASSERT_TRUE(session.sync(ids).has_value());
+  for (int32_t token : {100, 200, 300}) ASSERT_TRUE(session.append(token).has_value());
+  const SyncReport again = session.sync(ids).value();
+  EXPECT_EQ(again.n_prefilled, 0) << again.why;
+  EXPECT_TRUE(same_bits(want, logits_of(session)));
+}
+
+/// The template drops an earlier turn's reasoning, so that the next prompt parts from the live state where
+/// the answer began: after the last turn's start, before the end of the prompt.
+TEST_F(Sessions, AnAnswerThatIsRenderedOtherwiseCostsItselfOnly) {
+  Engine engine = open();
+  const auto ids = [&](const std::string& text) { return engine.tokenize(text).value(); };
+  const std::string first =
+      "<|im_start|>system\nYou are careful, brief and polite, and you answer in whole sentences when you can."
+      "<|im_end|>\n<|im_start|>user\nWhat is 12 + 30?<|im_end|>\n<|im_start|>assistant\n";
+  const std::vector<int32_t> one = ids(first + "<think>\n");
+  const std::vector<int32_t> two = ids(
+      first + "42.<|im_end|>\n<|im_start|>user\nAnd 12 + 31?<|im_end|>\n<|im_start|>assistant\n<think>\n");
+  Session session = engine.new_session().value();
+  ASSERT_TRUE(session.sync(one).has_value());
+  for (int32_t token : ids("Adding the two numbers.\n</think>\n\n42.<|im_end|>"))
+    ASSERT_TRUE(session.append(token).has_value());
+  const SyncReport report = session.sync(two).value();
+  const auto n_first = static_cast<int64_t>(ids(first).size());
+  EXPECT_GE(report.n_reused, n_first - 8) << report.why;
+  EXPECT_LE(report.n_reused, n_first) << report.why;
+  EXPECT_TRUE(same_bits(fresh_logits(engine, two), logits_of(session)));
+
+  // Another question after the same system prompt reuses that.
+  const std::vector<int32_t> three =
+      ids(first.substr(0, first.find("<|im_start|>user")) +
+          "<|im_start|>user\nDefine river.<|im_end|>\n<|im_start|>assistant\n<think>\n");
+  const SyncReport other = session.sync(three).value();
+  EXPECT_GE(other.n_reused, 16) << other.why;
+  EXPECT_TRUE(same_bits(fresh_logits(engine, three), logits_of(session)));
+}
+
+TEST_F(Sessions, ShortPromptsAreReusedAndGrow) {
+  Engine engine = open();
+  std::vector<int32_t> ids;
+  Session session = engine.new_session().value();
+  for (int turn = 0; turn < 50; ++turn) {
+    for (int i = 0; i < 20; ++i) ids.push_back(100 + (turn * 31 + i * 7) % 900);
+    const SyncReport report = session.sync(ids).value();
+    EXPECT_EQ(report.n_prefilled, 20) << "turn " << turn << ": " << report.why;
+  }
+  EXPECT_TRUE(same_bits(fresh_logits(engine, ids), logits_of(session)));
+}
+
+TEST_F(Sessions, RewindToAnyPoint) {
+  Engine engine = open();
+  std::vector<int32_t> ids;
+  for (int i = 0; i < 150; ++i) ids.push_back(100 + i * 7 % 900);
+  Session session = engine.new_session().value();
+  for (int64_t to : {149, 130, 129, 128, 100, 67, 66, 65, 64, 63, 5, 4, 3, 1}) {
+    ASSERT_TRUE(session.sync(ids).has_value());
+    const SyncReport report = session.rewind(to).value();
+    EXPECT_EQ(static_cast<int64_t>(session.tokens().size()), to) << report.why;
+    EXPECT_TRUE(same_bits(fresh_logits(engine, {ids.begin(), ids.begin() + to}), logits_of(session))) << to;
+  }
+  EXPECT_EQ(session.rewind(2).error().message, "rewind to token 2: the session has 1");
+  ASSERT_TRUE(session.rewind(0).has_value());
+  EXPECT_TRUE(session.tokens().empty());
+}
+
+TEST_F(Sessions, SnapshotsKeepTheirBudget) {
+  EngineOptions options = with(2, 256);
+  options.snapshot_bytes = 1;
+  Engine engine = open(options);
+  const std::vector<int32_t> a = prompt(engine, "What is 12 + 30?"), b = prompt(engine, "Define river.");
+  Session session = engine.new_session().value();
+  ASSERT_TRUE(session.sync(a).has_value());
+  const SyncReport report = session.sync(b).value();
+  EXPECT_EQ(report.n_reused, 0);
+  EXPECT_NE(report.why.find("before every snapshot"), std::string::npos) << report.why;
+  EXPECT_TRUE(same_bits(fresh_logits(engine, b), logits_of(session)));
+}
+
 std::string generate(Engine& engine, const GenerateOptions& options, GenerateReport* report = nullptr,
                      const std::string& question = "What is 37 + 58?") {
   Session session = engine.new_session().value();
