@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "forebay/experts.h"
+#include "forebay/kv.h"
 #include "forebay/result.h"
 #include "forebay/sampling.h"
 
@@ -54,6 +55,10 @@ struct EngineOptions {
   // faster; forebay kld prints the price.
   bool int8_activations = false;
 
+  // Changes results but for kF32: how keys and values are kept, which memory and speed at long context hang
+  // on. Absent: kInt8 where attention is block-sparse, else kF32.
+  std::optional<KvType> kv = KvType::kF32;
+
   // Changes results in the last bits.
   bool reference_kernels = false;  // the plain, slow definitions instead of the fast kernels
 
@@ -73,6 +78,7 @@ struct ModelInfo {
   int n_vocab = 0;
   int threads = 0;
   std::optional<ExpertPlacement> experts;  // absent: a dense model
+  KvType kv = KvType::kF32;
   bool has_tokenizer = false;
   bool has_chat_template = false;
   bool has_mtp = false;

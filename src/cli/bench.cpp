@@ -83,6 +83,7 @@ class BenchCommand : public Command {
 
 void BenchCommand::declare(FlagTable& flags) {
   engine_.activations = "int8";
+  engine_.kv = std::nullopt;
   flags.section("What is measured");
   engine_.declare_model(flags);
   flags.text("--prefill", "N,N...", prefill_, "prompts of so many tokens, from an empty state; \"\": none");

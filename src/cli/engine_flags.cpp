@@ -33,6 +33,10 @@ void EngineFlags::declare_kernels(FlagTable& flags) {
       "--activations", {"f32", "int8"}, activations,
       "what quantised weights are multiplied with: exact values, or values rounded to 8 bits, which is "
       "several times faster (forebay kld prints the price)");
+  flags.choice(
+      "--kv", {"f32", "f16", "bf16", "int8"}, kv,
+      "how the context's keys and values are kept: exactly, or rounded, in half or a quarter of the "
+      "memory (forebay kld prints the price); absent: int8 where attention is block-sparse, else f32");
   flags.toggle("--reference-kernels", reference_kernels,
                "use the plain, slow definitions of all operations; changes the last bits");
 }
@@ -96,6 +100,7 @@ Result<EngineOptions> EngineFlags::resolve() {
                        .prefetch = *prefetch == "on",
                        .trace = trace,
                        .int8_activations = *activations == "int8" && !reference_kernels,
+                       .kv = kv ? kv_type_from_name(*kv) : std::nullopt,
                        .reference_kernels = reference_kernels,
                        .route_bias = route_bias,
                        .route_bias_prompt = route_bias_prompt};
@@ -106,6 +111,7 @@ void EngineFlags::adopt(const ModelInfo& info) {
   chunk = info.chunk;
   if (info.experts) experts = name_of(*info.experts);
   context = info.context;
+  kv = name_of(info.kv);
 }
 
 }  // namespace forebay::cli

@@ -26,6 +26,7 @@ struct EngineFlags {
   std::string trace;
   std::string pack;
   std::optional<std::string> activations = "f32";  // commands that answer people set "int8"
+  std::optional<std::string> kv = "f32";           // those leave it to the model: absent
   bool reference_kernels = false;
 
   void declare_model(FlagTable& flags);

@@ -192,9 +192,10 @@ void InspectCommand::print_memory(const ModelSummary& summary) const {
     return;
   }
   const auto n_cells = static_cast<uint64_t>(cells(summary));
-  fmt::print("  {:<12} {:>10}   for {} tokens: {} bytes fixed and {} bytes per token\n", "state",
-             human_bytes(summary.state->fixed_bytes + n_cells * summary.state->bytes_per_cell), n_cells,
-             grouped_digits(summary.state->fixed_bytes), grouped_digits(summary.state->bytes_per_cell));
+  fmt::print("  {:<12} {:>10}   for {} tokens: {} bytes fixed and {} bytes per token, keys and values {}\n",
+             "state", human_bytes(summary.state->fixed_bytes + n_cells * summary.state->bytes_per_cell),
+             n_cells, grouped_digits(summary.state->fixed_bytes),
+             grouped_digits(summary.state->bytes_per_cell), name_of(summary.kv));
   fmt::print("Weights are mapped: pages become resident when they are read, and the system may drop them.\n");
 }
 
@@ -257,7 +258,7 @@ std::string InspectCommand::as_json(const GgufFile& file, const ModelSummary& su
     json.end_object();
   };
   json.key("state").begin_object();
-  json.key("context").integer(cells(summary));
+  json.key("context").integer(cells(summary)).key("kv").string(name_of(summary.kv));
   json.key("trunk");
   state(summary.state);
   json.key("with_draft_head");

@@ -65,7 +65,7 @@ void KldCommand::declare(FlagTable& flags) {
   flags.many("--text", "FILE...", texts_, "texts to read; <|endoftext|> in them separates documents");
   flags.text("--cand-opt", "FLAGS", candidate_options_,
              "flags for the candidate only: --threads, --chunk, --memory-limit, --experts, --budget, "
-             "--policy, --prefetch, --io, --trace, --activations, --route-bias, --route-bias-prompt, "
+             "--policy, --prefetch, --io, --trace, --activations, --kv, --route-bias, --route-bias-prompt, "
              "--reference-kernels");
   flags.text("--ref-opt", "FLAGS", reference_options_, "flags for the reference only");
   flags.integer("--window", "N", options_.window_tokens, {2, 1 << 20},

@@ -57,8 +57,9 @@ void add_state(const GgufFile& file, ModelSummary& summary) {
     summary.state_unknown = config.error().message;
     return;
   }
-  summary.state = state_size(*config, /*with_mtp=*/false);
-  if (config->n_mtp_blocks > 0) summary.state_with_draft = state_size(*config, /*with_mtp=*/true);
+  summary.kv = usual_kv_type(*config);
+  summary.state = state_size(*config, /*with_mtp=*/false, summary.kv);
+  if (config->n_mtp_blocks > 0) summary.state_with_draft = state_size(*config, /*with_mtp=*/true, summary.kv);
 }
 
 }  // namespace

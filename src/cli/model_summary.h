@@ -46,7 +46,9 @@ struct ModelSummary {
   /// Weights multiplied for one token, draft head left out: the trunk and the experts used.
   uint64_t n_active = 0;
   uint64_t active_expert_bytes = 0;
-  /// What a sequence costs; empty with the reason when this version cannot run the model.
+  /// What a sequence costs with `kv`, as forebay run has it; empty with the reason when this version cannot
+  /// run the model.
+  KvType kv = KvType::kF32;
   std::optional<StateSize> state;
   std::optional<StateSize> state_with_draft;
   std::string state_unknown;

@@ -8,6 +8,7 @@
 #include "cli/synthetic_model.h"
 #include "cli/verbosity.h"
 #include "core/interrupt.h"
+#include "model/state.h"
 #include "plan/machine.h"
 #include "plan/memory_plan.h"
 #include "plan/plan_text.h"
@@ -28,6 +29,7 @@ class PlanCommand : public Command {
   std::string model_, draft_model_, like_, type_;
   uint64_t budget_ = 0;
   int64_t threads_ = 0;
+  std::optional<std::string> kv_;
   bool draft_ = false;
   bool json_ = false;
   PlanRequest request_{.chunk = 0};  // as forebay run has it
@@ -44,6 +46,8 @@ void PlanCommand::declare(FlagTable& flags) {
                 "tokens that prompt and answer can have together; 0: the model's, at most 8192");
   flags.integer("--chunk", "N", request_.chunk, {0, 65536},
                 "most prompt tokens per forward pass; 0: what the budget allows");
+  flags.choice("--kv", {"f32", "f16", "bf16", "int8"}, kv_,
+               "how keys and values are kept; absent: int8 where attention is block-sparse, else f32");
   flags.toggle("--mtp", draft_, "with the draft head");
   flags.text("--mtp-model", "FILE", draft_model_, "a draft head in a file of its own");
   flags.text("--like", "NAME", like_, "instead of MODEL, a published model's sizes; see forebay synth");
@@ -88,6 +92,8 @@ Result<ExitCode> PlanCommand::run(const FlagTable& flags) {
       return Error{Code::kUnsupported, fmt::format("{}: has no draft head, which --mtp asks for", model_)};
   }
 
+  request_.kv = kv_ ? *kv_type_from_name(*kv_) : usual_kv_type(model.config);
+  kv_ = name_of(request_.kv);
   const SystemMemory memory = machine_.memory();
   const Result<Budget> budget = choose_budget(budget_, memory);
   if (!budget) {

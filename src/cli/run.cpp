@@ -49,6 +49,7 @@ class RunCommand : public Command {
 
 void RunCommand::declare(FlagTable& flags) {
   engine_.activations = "int8";
+  engine_.kv = std::nullopt;
   flags.section("Prompt and answer");
   engine_.declare_model(flags);
   flags.text("-p,--prompt", "TEXT", prompt_,

@@ -51,7 +51,10 @@ bool fits_in_memory(const ModelFootprint& model) {
 Result<MemoryPlan> make_plan(Engine::Impl& impl, const ModelFootprint& model) {
   const EngineOptions& o = impl.options;
   const Budget budget = TRY(choose_budget(o.budget_bytes, system_memory()));
-  const PlanRequest request{.context = o.context, .chunk = o.chunk, .prefetch = o.prefetch};
+  const PlanRequest request{.context = o.context,
+                            .kv = o.kv.value_or(usual_kv_type(model.config)),
+                            .chunk = o.chunk,
+                            .prefetch = o.prefetch};
   // A refusal needs no measurement.
   TRY(plan_memory(model, request, budget, assumed_rates()));
   const MachineRates rates = TRY(measure_rates(model, &*impl.file, *impl.storage, impl.kernels));
@@ -85,6 +88,7 @@ Result<ModelOptions> choose_model_options(Engine::Impl& impl) {
   const ModelFootprint model =
       TRY(ModelFootprint::from_gguf(*impl.file, impl.mtp_file ? &*impl.mtp_file : nullptr, options.mtp));
   const bool mixture = !model.experts.empty();
+  options.kv = o.kv.value_or(usual_kv_type(model.config));
   options.experts = o.experts.value_or(mixture && (o.budget_bytes > 0 || !fits_in_memory(model))
                                            ? ExpertPlacement::kStreamed
                                            : ExpertPlacement::kMapped);
@@ -180,6 +184,7 @@ Result<Engine> Engine::open(const EngineOptions& options) {
   info.threads = impl->pool.n_threads();
   info.chunk = impl->model->max_window();
   if (config.ffn.n_experts > 0) info.experts = model_options->experts;
+  info.kv = model_options->kv;
   info.has_tokenizer = impl->tokenizer.has_value();
   info.has_chat_template = impl->chat_template.has_value();
   info.has_mtp = impl->model->has_mtp();

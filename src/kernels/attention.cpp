@@ -4,12 +4,12 @@
 
 namespace forebay {
 
-void attend(KernelContext& ctx, const AttentionShape& shape, TensorView<const float> q, const float* keys,
-            const float* values, std::span<const std::span<const CellRange>> ranges, TensorView<float> out) {
+void attend(KernelContext& ctx, const AttentionShape& shape, TensorView<const float> q, const KvRows& keys,
+            const KvRows& values, std::span<const std::span<const CellRange>> ranges, TensorView<float> out) {
   ENSURE(q.cols == static_cast<int64_t>(shape.n_heads) * shape.head_dim && out.cols == q.cols,
          "attend widths");
   ENSURE(static_cast<int64_t>(ranges.size()) == q.rows && out.rows == q.rows, "attend rows");
-  const int64_t stride = static_cast<int64_t>(shape.n_kv_heads) * shape.head_dim;
+  ENSURE(keys.n_heads == shape.n_kv_heads && keys.head_dim == shape.head_dim, "attend keys");
   const int group = shape.n_heads / shape.n_kv_heads;
   const auto fn = ctx.isa() == Isa::kReference ? attention_detail::head_ref : attention_detail::head_avx2;
   ctx.pool().parallel_for(q.rows * shape.n_heads, 1, [&](int64_t begin, int64_t end, int thread) {
@@ -19,12 +19,11 @@ void attend(KernelContext& ctx, const AttentionShape& shape, TensorView<const fl
       int64_t n_cells = 0;
       for (const CellRange& range : ranges[t]) n_cells += range.end - range.begin;
       ENSURE(n_cells > 0, "a row that sees no cell");
-      const int64_t kv = h / group * shape.head_dim;
       // The output is accumulated in scratch: `out` may be the query itself.
-      float* scratch = ctx.scratch(thread, n_cells + shape.head_dim);
-      float* row_out = scratch + n_cells;
-      fn(q.row(t) + h * shape.head_dim, keys + kv, values + kv, stride, shape.head_dim, shape.scale,
-         ranges[t], scratch, row_out);
+      float* scratch = ctx.scratch(thread, n_cells + 2 * shape.head_dim);
+      float* row_out = scratch + n_cells + shape.head_dim;
+      fn(q.row(t) + h * shape.head_dim, keys, values, static_cast<int>(h / group), shape.scale, ranges[t],
+         scratch, row_out);
       float* to = out.row(t) + h * shape.head_dim;
       for (int d = 0; d < shape.head_dim; ++d) to[d] = row_out[d];
     }

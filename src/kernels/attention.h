@@ -5,6 +5,7 @@
 #include <span>
 
 #include "kernels/context.h"
+#include "kernels/kv_rows.h"
 #include "tensor/view.h"
 
 namespace forebay {
@@ -24,19 +25,19 @@ struct AttentionShape {
 
 /// out[t,h,:] = sum_c softmax_c(scale * q[t,h,:] . K[c]) V[c] over the cells of row t's ranges.
 ///
-/// q_TH, out_TH  [T][n_heads * head_dim], may be the same buffer. keys, values  [cell][n_kv_heads * head_dim]
-/// f32. ranges        one list per row, ascending and disjoint, not empty. Cells are visited in order: a
+/// q_TH, out_TH  [T][n_heads * head_dim], may be the same buffer. keys, values  of n_kv_heads heads, alike in
+/// type. ranges        one list per row, ascending and disjoint, not empty. Cells are visited in order: a
 /// row's bits depend on its own query and cells alone.
-void attend(KernelContext& ctx, const AttentionShape& shape, TensorView<const float> q_TH, const float* keys,
-            const float* values, std::span<const std::span<const CellRange>> ranges,
+void attend(KernelContext& ctx, const AttentionShape& shape, TensorView<const float> q_TH, const KvRows& keys,
+            const KvRows& values, std::span<const std::span<const CellRange>> ranges,
             TensorView<float> out_TH);
 
 namespace attention_detail {
-/// One head of one row. K/V rows are `stride` floats apart; `scores` holds one float per visited cell.
-void head_ref(const float* q, const float* keys, const float* values, int64_t stride, int head_dim,
-              float scale, std::span<const CellRange> ranges, float* scores, float* out);
-void head_avx2(const float* q, const float* keys, const float* values, int64_t stride, int head_dim,
-               float scale, std::span<const CellRange> ranges, float* scores, float* out);
+/// One head of one row, reading K/V head `kv`. `scores` holds one float per visited cell and a row of K or V.
+void head_ref(const float* q, const KvRows& keys, const KvRows& values, int kv, float scale,
+              std::span<const CellRange> ranges, float* scores, float* out);
+void head_avx2(const float* q, const KvRows& keys, const KvRows& values, int kv, float scale,
+               std::span<const CellRange> ranges, float* scores, float* out);
 }  // namespace attention_detail
 
 }  // namespace forebay

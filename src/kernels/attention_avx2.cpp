@@ -5,14 +5,30 @@
 #include "kernels/simd_avx2.h"
 
 namespace forebay::attention_detail {
+namespace {
 
-void head_avx2(const float* q, const float* keys, const float* values, int64_t stride, int head_dim,
-               float scale, std::span<const CellRange> ranges, float* scores, float* out) {
+/// One head of a cell: in place where it is f32, else decoded to `to`.
+const float* row_of(const KvRows& rows, int64_t cell, int kv, float* to) {
+  if (rows.type == KvType::kF32)
+    return reinterpret_cast<const float*>(rows.values) + cell * rows.width() +
+           static_cast<int64_t>(kv) * rows.head_dim;
+  kv_rows_detail::read_head_avx2(rows, cell, kv, to);
+  return to;
+}
+
+}  // namespace
+
+void head_avx2(const float* q, const KvRows& keys, const KvRows& values, int kv, float scale,
+               std::span<const CellRange> ranges, float* scores, float* out) {
+  const int head_dim = keys.head_dim;
+  int64_t n_cells = 0;
+  for (const CellRange& range : ranges) n_cells += range.end - range.begin;
+  float* row = scores + n_cells;
   float max_score = -std::numeric_limits<float>::infinity();
   int64_t n = 0;
   for (const CellRange& range : ranges)
     for (int64_t c = range.begin; c < range.end; ++c) {
-      scores[n] = simd::dot(q, keys + c * stride, head_dim) * scale;
+      scores[n] = simd::dot(q, row_of(keys, c, kv, row), head_dim) * scale;
       // A NaN score must survive: std::max would drop it.
       max_score = scores[n] <= max_score ? max_score : scores[n];
       ++n;
@@ -24,21 +40,14 @@ void head_avx2(const float* q, const float* keys, const float* values, int64_t s
   float total = 0;
   for (int64_t i = 0; i < n; ++i) total += scores[i];
 
-  for (int d = 0; d < head_dim; d += 32) {
-    const int vectors = std::min(4, (head_dim - d + 7) / 8);
-    __m256 acc[4] = {_mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps(), _mm256_setzero_ps()};
-    int64_t i = 0;
-    for (const CellRange& range : ranges)
-      for (int64_t c = range.begin; c < range.end; ++c) {
-        const __m256 p = _mm256_set1_ps(scores[i++]);
-        const float* v = values + c * stride + d;
-        for (int b = 0; b < vectors; ++b)
-          acc[b] = _mm256_fmadd_ps(p, simd::load(v + 8 * b, head_dim - d - 8 * b), acc[b]);
-      }
-    const __m256 inverse = _mm256_set1_ps(1.0f / total);
-    for (int b = 0; b < vectors; ++b)
-      simd::store(out + d + 8 * b, head_dim - d - 8 * b, _mm256_mul_ps(acc[b], inverse));
-  }
+  std::fill(out, out + head_dim, 0.0f);
+  int64_t i = 0;
+  for (const CellRange& range : ranges)
+    for (int64_t c = range.begin; c < range.end; ++c)
+      simd::axpy(scores[i++], row_of(values, c, kv, row), out, head_dim);
+  const __m256 inverse = _mm256_set1_ps(1.0f / total);
+  for (int d = 0; d < head_dim; d += 8)
+    simd::store(out + d, head_dim - d, _mm256_mul_ps(simd::load(out + d, head_dim - d), inverse));
 }
 
 }  // namespace forebay::attention_detail

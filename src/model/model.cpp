@@ -28,6 +28,7 @@ struct Model::Impl {
   Buffer logits;  // grows to the most rows ever asked for
   Batch batch;
 
+  KvType kv = KvType::kF32;
   RoutingOptions routing;
   RouteObserver* trace = nullptr;
 
@@ -72,6 +73,7 @@ Result<Model> Model::load(Storage& storage, const GgufFile& file, const GgufFile
   impl->mtp_file = mtp_file;
   impl->kernels = &ctx;
   impl->budget = &budget;
+  impl->kv = options.kv;
   impl->routing = options.routing;
   impl->trace = options.trace;
   impl->config = TRY(ModelConfig::from_gguf(file));
@@ -131,7 +133,7 @@ void Model::Impl::read_trunk(const GgufFile& from) const {
 }
 
 Result<SequenceState> Model::new_state(int64_t context) {
-  return SequenceState::create(impl_->config, context, has_mtp(), *impl_->budget);
+  return SequenceState::create(impl_->config, context, has_mtp(), impl_->kv, *impl_->budget);
 }
 
 Result<void> Model::arm_undo(SequenceState& state) {

@@ -27,6 +27,8 @@ struct ModelOptions {
   ExpertCacheOptions cache = {};  // its budget counts with kStreamed
   /// Changes speed. A pack of the file's experts to read them from; empty: the file itself.
   Path expert_pack = {};
+  /// Changes results. How new_state keeps keys and values.
+  KvType kv = KvType::kF32;
   /// Changes results.
   RoutingOptions routing = {};
   /// Sees every routed row; must outlive the model.

@@ -22,12 +22,29 @@ void turn_rows(std::span<float> rows, int64_t width, int head_dim, const CellMov
   for (int64_t head = 0; head < move.n * width / head_dim; ++head) turn.apply(row + head * head_dim);
 }
 
-void move_keys_and_values(AttentionState& state, const AttentionShape& shape, const CellMove& move,
-                          const KeyTurn& turn) {
-  const int64_t width = static_cast<int64_t>(shape.n_kv_heads) * shape.head_dim;
-  move_rows(state.keys, width, move);
-  move_rows(state.values, width, move);
-  turn_rows(state.keys, width, shape.head_dim, move, turn);
+void move_kv(const KvRows& rows, const CellMove& move) {
+  const std::span<const std::byte> values = rows.value_bytes_of(move.first, move.n);
+  std::memmove(rows.value_bytes_of(move.first + move.delta, move.n).data(), values.data(), values.size());
+  const std::span<const uint16_t> scales = rows.scales_of(move.first, move.n);
+  if (!scales.empty())
+    std::memmove(rows.scales_of(move.first + move.delta, move.n).data(), scales.data(), scales.size_bytes());
+}
+
+/// Only rotated dimensions, and of int8 rows those that share a scale with one, are rounded again.
+void turn_kv(const KvRows& rows, int n_rot, const CellMove& move, const KeyTurn& turn) {
+  std::vector<float> head(static_cast<size_t>(rows.head_dim));
+  for (int64_t cell = move.first + move.delta; cell < move.first + move.delta + move.n; ++cell)
+    for (int h = 0; h < rows.n_heads; ++h) {
+      read_head(Isa::kReference, rows, cell, h, head.data());
+      turn.apply(head.data());
+      rewrite_head(rows, cell, h, n_rot, head.data());
+    }
+}
+
+void move_keys_and_values(AttentionState& state, int n_rot, const CellMove& move, const KeyTurn& turn) {
+  move_kv(state.keys, move);
+  move_kv(state.values, move);
+  turn_kv(state.keys, n_rot, move, turn);
 }
 
 void move_pooled(AttentionState& state, int block_cells, int dim, const CellMove& move, const KeyTurn& turn) {
@@ -85,14 +102,14 @@ Result<void> relocate_rows(SequenceState& state, const ModelConfig& config, cons
   for (int i = 0; i < config.n_blocks; ++i) {
     if (config.mixers[i] != MixerKind::kAttention) continue;
     AttentionState& layer = state.attention(i);
-    move_keys_and_values(layer, config.attention.shape, move, turn);
+    move_keys_and_values(layer, config.attention.n_rot, move, turn);
     if (config.block_cells[i] > 0)
       move_pooled(layer, config.block_cells[i], config.indexer.head_dim, move, turn);
   }
   if (state.has_mtp()) {
     CellMove drafts = move;
     drafts.n = std::min(move.n, state.n_mtp_cells() - move.first);
-    if (drafts.n > 0) move_keys_and_values(state.mtp(), config.attention.shape, drafts, turn);
+    if (drafts.n > 0) move_keys_and_values(state.mtp(), config.attention.n_rot, drafts, turn);
   }
   return {};
 }

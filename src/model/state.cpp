@@ -10,34 +10,42 @@
 namespace forebay {
 namespace {
 
-/// Hands out consecutive named pieces of a buffer, or only counts them when there is none.
+/// Hands out consecutive named pieces of memory, or only counts them when there is none.
 class Carver {
  public:
-  explicit Carver(std::span<float> memory) : memory_(memory) {}
+  explicit Carver(std::byte* memory) : memory_(memory) {}
 
   /// A piece that is all there from the start.
-  std::span<float> take_fixed(std::string name, int64_t n) { return take(std::move(name), n, 1, 0, false); }
-  /// n_rows rows of `width`, one per `cells_per_row` cells.
-  std::span<float> take_rows(std::string name, int64_t width, int64_t n_rows, int64_t cells_per_row,
-                             bool draft = false) {
-    return take(std::move(name), width, n_rows, cells_per_row, draft);
+  std::span<float> take_fixed(std::string name, int64_t n) {
+    return take<float>(std::move(name), n, 1, 0, false, sizeof(float));
   }
-  size_t used() const { return used_; }
+  /// n_rows rows of `width` values, one per `cells_per_row` cells. Such pieces start on cache lines.
+  template <typename T>
+  std::span<T> take_rows(std::string name, int64_t width, int64_t n_rows, int64_t cells_per_row,
+                         bool draft = false) {
+    return take<T>(std::move(name), width, n_rows, cells_per_row, draft, 64);
+  }
+  uint64_t used() const { return used_; }
   std::vector<StateSection> sections;
 
  private:
-  std::span<float> take(std::string name, int64_t width, int64_t n_rows, int64_t cells_per_row, bool draft) {
-    const size_t at = used_;
-    const auto n = static_cast<size_t>(width * n_rows);
-    used_ += n;
-    const std::span<float> piece = memory_.empty() ? std::span<float>() : memory_.subspan(at, n);
-    sections.push_back({std::move(name), std::as_writable_bytes(piece),
-                        static_cast<uint64_t>(width) * sizeof(float), cells_per_row, draft});
-    return piece;
+  template <typename T>
+  std::span<T> take(std::string name, int64_t width, int64_t n_rows, int64_t cells_per_row, bool draft,
+                    uint64_t alignment) {
+    const uint64_t row_bytes = static_cast<uint64_t>(width) * sizeof(T);
+    const uint64_t bytes =
+        (row_bytes * static_cast<uint64_t>(n_rows) + alignment - 1) / alignment * alignment;
+    std::byte* at = memory_ == nullptr ? nullptr : memory_ + used_;
+    used_ += bytes;
+    sections.push_back({std::move(name),
+                        at == nullptr ? std::span<std::byte>() : std::span(at, static_cast<size_t>(bytes)),
+                        row_bytes, cells_per_row, draft});
+    if (at == nullptr) return {};
+    return {reinterpret_cast<T*>(at), static_cast<size_t>(width * n_rows)};
   }
 
-  std::span<float> memory_;
-  size_t used_ = 0;
+  std::byte* memory_;
+  uint64_t used_ = 0;
 };
 
 struct Parts {
@@ -47,12 +55,17 @@ struct Parts {
   std::span<float> ngram_conv;
 };
 
-int64_t kv_width(const ModelConfig& c) {
-  return static_cast<int64_t>(c.attention.shape.n_kv_heads) * c.attention.shape.head_dim;
+KvRows take_kv(const ModelConfig& c, KvType kv, const std::string& name, int64_t context, bool draft,
+               Carver& memory) {
+  KvRows rows{{kv, c.attention.shape.n_kv_heads, c.attention.shape.head_dim}};
+  rows.values = memory.take_rows<std::byte>(name, rows.value_bytes(), context, 1, draft).data();
+  if (kv == KvType::kInt8)
+    rows.scales = memory.take_rows<uint16_t>(name + ".scales", rows.n_scales(), context, 1, draft).data();
+  return rows;
 }
 
 /// The layout of both buffers, in one place: counting and carving run the same lines.
-Parts lay_out(const ModelConfig& c, int64_t context, bool with_mtp, Carver& fixed, Carver& rows) {
+Parts lay_out(const ModelConfig& c, int64_t context, bool with_mtp, KvType kv, Carver& fixed, Carver& rows) {
   Parts p;
   p.attention.resize(c.n_blocks);
   p.gated_delta.resize(c.n_blocks);
@@ -67,17 +80,17 @@ Parts lay_out(const ModelConfig& c, int64_t context, bool with_mtp, Carver& fixe
       continue;
     }
     AttentionState& a = p.attention[i];
-    a.keys = rows.take_rows(named("attn.keys"), kv_width(c), context, 1);
-    a.values = rows.take_rows(named("attn.values"), kv_width(c), context, 1);
+    a.keys = take_kv(c, kv, named("attn.keys"), context, false, rows);
+    a.values = take_kv(c, kv, named("attn.values"), context, false, rows);
     if (const int64_t block_cells = c.block_cells[i]; block_cells != 0) {
-      a.pooled =
-          rows.take_rows(named("index.pooled"), c.indexer.head_dim, context / block_cells, block_cells);
+      a.pooled = rows.take_rows<float>(named("index.pooled"), c.indexer.head_dim, context / block_cells,
+                                       block_cells);
       a.raw = fixed.take_fixed(named("index.raw"), AttentionState::kRawRing * c.indexer.head_dim);
     }
   }
   if (with_mtp) {
-    p.mtp.keys = rows.take_rows("draft.keys", kv_width(c), context, 1, /*draft=*/true);
-    p.mtp.values = rows.take_rows("draft.values", kv_width(c), context, 1, /*draft=*/true);
+    p.mtp.keys = take_kv(c, kv, "draft.keys", context, /*draft=*/true, rows);
+    p.mtp.values = take_kv(c, kv, "draft.values", context, /*draft=*/true, rows);
   }
   if (c.ngram.block >= 0)
     p.ngram_conv = fixed.take_fixed("ngram.conv", static_cast<int64_t>(c.ngram.history_rows()) * c.wide());
@@ -86,28 +99,38 @@ Parts lay_out(const ModelConfig& c, int64_t context, bool with_mtp, Carver& fixe
 
 }  // namespace
 
-StateSize state_size(const ModelConfig& c, bool with_mtp) {
-  Carver fixed({}), rows({});
-  constexpr int64_t kCells = 4096;  // divides by every block size in use
-  lay_out(c, kCells, with_mtp, fixed, rows);
-  return {fixed.used() * sizeof(float), rows.used() * sizeof(float) / kCells};
+KvType usual_kv_type(const ModelConfig& c) {
+  return c.indexer.block_cells != 0 ? KvType::kInt8 : KvType::kF32;
 }
 
-Result<SequenceState> SequenceState::create(const ModelConfig& c, int64_t context, bool with_mtp,
+StateSize state_size(const ModelConfig& c, bool with_mtp, KvType kv) {
+  Carver fixed(nullptr), rows(nullptr);
+  constexpr int64_t kCells = 4096;  // divides by every block size in use
+  lay_out(c, kCells, with_mtp, kv, fixed, rows);
+  return {fixed.used(), rows.used() / kCells};
+}
+
+uint64_t state_row_bytes(const ModelConfig& c, int64_t context, bool with_mtp, KvType kv) {
+  Carver fixed(nullptr), rows(nullptr);
+  lay_out(c, context, with_mtp, kv, fixed, rows);
+  return rows.used();
+}
+
+Result<SequenceState> SequenceState::create(const ModelConfig& c, int64_t context, bool with_mtp, KvType kv,
                                             MemoryBudget& budget) {
   if (context < 1)
     return Error{Code::kInvalidArgument, fmt::format("context: {}, expected at least 1 token", context)};
-  Carver fixed_size({}), rows_size({});
-  lay_out(c, context, with_mtp, fixed_size, rows_size);
+  Carver fixed_size(nullptr), rows_size(nullptr);
+  lay_out(c, context, with_mtp, kv, fixed_size, rows_size);
 
   SequenceState s;
   s.context_ = context;
-  s.fixed_buffer_ = TRY(Buffer::allocate(budget, fixed_size.used() * sizeof(float), "recurrent state"));
-  s.rows_buffer_ = TRY(Buffer::allocate(budget, rows_size.used() * sizeof(float),
-                                        fmt::format("K/V rows for {} tokens", context)));
+  s.fixed_buffer_ = TRY(Buffer::allocate(budget, fixed_size.used(), "recurrent state"));
+  s.rows_buffer_ =
+      TRY(Buffer::allocate(budget, rows_size.used(), fmt::format("K/V rows for {} tokens", context)));
   s.fixed_ = s.fixed_buffer_.as<float>();
-  Carver fixed(s.fixed_), rows(s.rows_buffer_.as<float>());
-  Parts p = lay_out(c, context, with_mtp, fixed, rows);
+  Carver fixed(s.fixed_buffer_.data()), rows(s.rows_buffer_.data());
+  Parts p = lay_out(c, context, with_mtp, kv, fixed, rows);
   s.attention_ = std::move(p.attention);
   s.gated_delta_ = std::move(p.gated_delta);
   s.mtp_ = p.mtp;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/memory_budget.h"
+#include "kernels/kv_rows.h"
 #include "model/config.h"
 #include "model/window_undo.h"
 #include "tensor/buffer.h"
@@ -18,10 +19,10 @@
 
 namespace forebay {
 
-/// K/V rows of one attention layer, [cell][n_kv_heads * head_dim] f32, and its block index.
+/// K/V rows of one attention layer, rotated before they are kept, and its block index.
 struct AttentionState {
-  std::span<float> keys;
-  std::span<float> values;
+  KvRows keys;
+  KvRows values;
   std::span<float> pooled;  // [complete blocks][index head_dim], normed and rotated; empty on dense layers
   std::span<float> raw;     // ring of the last kRawRing raw index keys, slot = cell mod kRawRing
 
@@ -39,7 +40,7 @@ struct GatedDeltaState {
 /// everything by construction.
 struct StateSection {
   std::string name;            // "blk.3.attn.keys"
-  std::span<std::byte> bytes;  // of a growing section, the rows of `context` cells
+  std::span<std::byte> bytes;  // of a growing section, the rows of `context` cells, up to a cache line
   uint64_t row_bytes = 0;      // of a fixed one, all of it
   int64_t cells_per_row = 0;   // 0: fixed
   bool draft = false;          // rows grow with the draft head's cells
@@ -66,7 +67,7 @@ struct Snapshot {
 class SequenceState {
  public:
   /// Reserves everything for `context` cells from the budget; pages are committed as cells are written.
-  static Result<SequenceState> create(const ModelConfig& config, int64_t context, bool with_mtp,
+  static Result<SequenceState> create(const ModelConfig& config, int64_t context, bool with_mtp, KvType kv,
                                       MemoryBudget& budget);
   SequenceState(SequenceState&&) = default;
   SequenceState& operator=(SequenceState&&) = default;
@@ -139,11 +140,16 @@ class SequenceState {
   Buffer rows_buffer_;
 };
 
+/// What a sequence keeps its rows as unless told otherwise: kInt8 where attention is block-sparse, else kF32.
+KvType usual_kv_type(const ModelConfig& config);
+
 /// What a sequence costs, without allocating it.
 struct StateSize {
   uint64_t fixed_bytes = 0;
   uint64_t bytes_per_cell = 0;  // pooled keys counted at 1/block_cells per cell
 };
-StateSize state_size(const ModelConfig& config, bool with_mtp);
+StateSize state_size(const ModelConfig& config, bool with_mtp, KvType kv);
+/// To the byte: K/V rows and pooled keys of `context` cells.
+uint64_t state_row_bytes(const ModelConfig& config, int64_t context, bool with_mtp, KvType kv);
 
 }  // namespace forebay

@@ -50,7 +50,7 @@ uint64_t least_arena(const ModelFootprint& model) {
 /// `request` is resolved and checked.
 std::vector<PlanItem> items_of(const ModelFootprint& model, const PlanRequest& r) {
   const ModelConfig& c = model.config;
-  const StateBytes state = state_bytes(c, r.context, model.with_draft);
+  const StateBytes state = state_bytes(c, r.context, model.with_draft, r.kv);
   std::vector<PlanItem> items;
   const auto add = [&](std::string name, uint64_t bytes, std::string why) {
     if (bytes > 0) items.push_back({std::move(name), bytes, std::move(why)});
@@ -183,7 +183,7 @@ Result<MemoryPlan> plan_memory(const ModelFootprint& model, const PlanRequest& a
     plan.shelf_bytes = std::min(plan.arena_bytes / kShelfShare, plan.arena_bytes - plan.least_arena_bytes);
   plan.ngram_bytes = model.ngram_bytes;
   plan.program_bytes = kProgramBytes + model.text_bytes;
-  plan.state = state_bytes(model.config, request.context, model.with_draft);
+  plan.state = state_bytes(model.config, request.context, model.with_draft, request.kv);
   plan.rates = rates;
   plan.hit_source = curve.source();
 

@@ -20,9 +20,10 @@
 
 namespace forebay {
 
-/// What a run wants to have. Every field changes memory or speed, none changes a result.
+/// What a run wants to have. Every field changes memory or speed, and but for kv none changes a result.
 struct PlanRequest {
   int64_t context = 0;       // tokens of one session; 0: the model's, at most 8192
+  KvType kv = KvType::kF32;  // of the session's keys and values; changes results too
   int64_t chunk = 256;       // most rows of one window: scratch grows with it; 0: what the budget allows
   int64_t n_logit_rows = 1;  // most rows that get logits at once
   int n_snapshots = 4;       // copies of the recurrent state that a session keeps to go back to

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "forebay/kv.h"
+
 #include "model/config.h"
 
 namespace forebay {
@@ -14,6 +16,6 @@ struct StateBytes {
   uint64_t sum() const { return fixed + rows; }
 };
 
-StateBytes state_bytes(const ModelConfig& config, int64_t context, bool with_draft);
+StateBytes state_bytes(const ModelConfig& config, int64_t context, bool with_draft, KvType kv);
 
 }  // namespace forebay

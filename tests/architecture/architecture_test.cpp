@@ -48,8 +48,8 @@ const std::vector<Folder> kFolders = {
 
 /// Headers of include/forebay/: a folder may include those of the folders it may use. result.h is everyone's.
 const std::map<std::string, std::string> kOwnerOfPublicHeader = {
-    {"result.h", "core"},    {"io.h", "core"},        {"experts.h", "experts"}, {"sampling.h", "sampling"},
-    {"options.h", "engine"}, {"session.h", "engine"}, {"engine.h", "engine"},
+    {"result.h", "core"},       {"io.h", "core"},        {"kv.h", "kernels"},     {"experts.h", "experts"},
+    {"sampling.h", "sampling"}, {"options.h", "engine"}, {"session.h", "engine"}, {"engine.h", "engine"},
 };
 
 const std::set<std::string> kMayReadEnvironment = {"core", "cli"};

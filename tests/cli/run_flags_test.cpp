@@ -134,6 +134,7 @@ TEST(RunFlags, EachChangesSomethingThatShows) {
       {"--trace", {streamed, with(streamed, {"--trace", "/dev/full"})}},
       {"--activations",
        {with(resident, {"--logprobs", "1"}), with(resident, {"--logprobs", "1", "--activations", "f32"})}},
+      {"--kv", {with(resident, {"--logprobs", "1"}), with(resident, {"--logprobs", "1", "--kv", "f32"})}},
       {"--memory-limit", {s, with(s, {"--memory-limit", "1M"})}},
       {"--reference-kernels",
        {with(s, {"--logprobs", "8"}), with(s, {"--logprobs", "8", "--reference-kernels"})}},

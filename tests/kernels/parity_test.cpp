@@ -11,6 +11,7 @@
 #include "kernels/matmul.h"
 #include "kernels/rms_norm.h"
 #include "kernels/streams.h"
+#include "kv_memory.h"
 #include "quant/quant.h"
 
 namespace forebay {
@@ -21,6 +22,8 @@ using testing::kEps;
 using testing::Misaligned;
 using testing::Random;
 using testing::uniform_bound;
+
+constexpr KvType kKvTypes[] = {KvType::kF32, KvType::kF16, KvType::kBf16, KvType::kInt8};
 
 class Parity : public ::testing::Test {
  protected:
@@ -181,10 +184,14 @@ TEST_F(Parity, AttentionOverRanges) {
                              v = random.normal(cells * 2 * dim);
     const std::vector<std::vector<CellRange>> lists{{{0, 1}}, {{0, 35}}, {{4, 8}, {16, 20}, {32, 37}}};
     const std::vector<std::span<const CellRange>> ranges(lists.begin(), lists.end());
-    std::vector<float> a(q.size()), b(q.size());
-    attend(reference, shape, {q.data(), T, 6 * dim}, k.data(), v.data(), ranges, {a.data(), T, 6 * dim});
-    attend(fast, shape, {q.data(), T, 6 * dim}, k.data(), v.data(), ranges, {b.data(), T, 6 * dim});
-    expect_close(a, b, uniform_bound(a.size(), kEps * 128), "attend");
+    for (KvType type : kKvTypes) {
+      testing::KvMemory keys(type, 2, dim, k), values(type, 2, dim, v);
+      std::vector<float> a(q.size()), b(q.size());
+      attend(reference, shape, {q.data(), T, 6 * dim}, keys.rows, values.rows, ranges,
+             {a.data(), T, 6 * dim});
+      attend(fast, shape, {q.data(), T, 6 * dim}, keys.rows, values.rows, ranges, {b.data(), T, 6 * dim});
+      expect_close(a, b, uniform_bound(a.size(), kEps * 128), "attend");
+    }
   }
 }
 
@@ -194,8 +201,9 @@ TEST_F(Parity, AttentionSurvivesLargeScores) {
   const std::vector<CellRange> list{{0, 3}};
   const std::vector<std::span<const CellRange>> ranges{list};
   std::vector<float> a(8), b(8);
-  attend(reference, shape, {q.data(), 1, 8}, k.data(), v.data(), ranges, {a.data(), 1, 8});
-  attend(fast, shape, {q.data(), 1, 8}, k.data(), v.data(), ranges, {b.data(), 1, 8});
+  testing::KvMemory keys(KvType::kF32, 1, 8, k), values(KvType::kF32, 1, 8, v);
+  attend(reference, shape, {q.data(), 1, 8}, keys.rows, values.rows, ranges, {a.data(), 1, 8});
+  attend(fast, shape, {q.data(), 1, 8}, keys.rows, values.rows, ranges, {b.data(), 1, 8});
   expect_close(a, b, uniform_bound(8, kEps * 16), "attend");
 }
 

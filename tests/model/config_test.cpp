@@ -178,10 +178,17 @@ TEST(ModelMemory, TheBudgetRefusesBeforeAllocating) {
 
 TEST(StateSize, CountsWhatCreateReserves) {
   testing::LoadedModel m(testing::converted_vectors("qwen4exp"));
-  const StateSize size = state_size(m.model->config(), false);
-  const uint64_t before = m.budget.used_bytes();
-  const SequenceState state = m.state(1024);
-  EXPECT_EQ(m.budget.used_bytes() - before, size.fixed_bytes + 1024 * size.bytes_per_cell);
+  for (KvType kv : {KvType::kF32, KvType::kF16, KvType::kBf16, KvType::kInt8}) {
+    const StateSize size = state_size(m.model->config(), false, kv);
+    EXPECT_EQ(1024 * size.bytes_per_cell, state_row_bytes(m.model->config(), 1024, false, kv));
+    for (int64_t context : {1, 7, 1024}) {
+      const uint64_t before = m.budget.used_bytes();
+      const SequenceState state =
+          SequenceState::create(m.model->config(), context, false, kv, m.budget).value();
+      EXPECT_EQ(m.budget.used_bytes() - before,
+                size.fixed_bytes + state_row_bytes(m.model->config(), context, false, kv));
+    }
+  }
 }
 
 }  // namespace

@@ -92,6 +92,32 @@ TEST_P(Invariance, RestoredEqualsNeverStopped) {
   }
 }
 
+TEST_P(Invariance, RoundedRowsGiveEqualBitsToo) {
+  const std::vector<int32_t> ids = ids_of(GetParam());
+  std::vector<float> exact;
+  for (KvType kv : {KvType::kF32, KvType::kF16, KvType::kBf16, KvType::kInt8}) {
+    ModelOptions options;
+    options.kv = kv;
+    LoadedModel one(testing::converted_vectors(GetParam()), 1, best_isa(), options);
+    LoadedModel three(testing::converted_vectors(GetParam()), 3, best_isa(), options);
+    const std::vector<float> whole = one.logits(ids);
+    for (int64_t chunk : {1, 7, 64}) {
+      const std::vector<float> parts = three.logits(ids, chunk);
+      EXPECT_EQ(std::memcmp(whole.data(), parts.data(), whole.size() * sizeof(float)), 0)
+          << name_of(kv) << ", chunk " << chunk;
+    }
+    if (kv == KvType::kF32) {
+      exact = whole;
+      continue;
+    }
+    double worst = 0;
+    for (size_t i = 0; i < whole.size(); ++i)
+      worst = std::max(worst, std::fabs(static_cast<double>(whole[i]) - exact[i]));
+    EXPECT_GT(worst, 0) << name_of(kv) << " rounds nothing";
+    EXPECT_LT(worst, 1.0) << name_of(kv);  // a random router may choose another expert
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, Invariance, ::testing::ValuesIn(testing::kFamilies),
                          [](const auto& i) { return i.param; });
 

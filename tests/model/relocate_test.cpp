@@ -117,9 +117,8 @@ TEST_P(Relocate, MovedRowsEqualRowsComputedThere) {
       ASSERT_OK(relocate_rows(moved, c, move));
       before.write_raw_keys(moved, c, move);
 
-      const int64_t first = move.first + delta,
-                    width = c.attention.shape.n_kv_heads * c.attention.shape.head_dim;
-      const auto rows = [&](std::span<float> all) { return all.subspan(first * width, n_c * width); };
+      const int64_t first = move.first + delta;
+      const auto rows = [&](const KvRows& all) { return testing::decoded(all, first, n_c); };
       const auto check = [&](AttentionState& got, AttentionState& want) {
         EXPECT_TRUE(same_bits(rows(got.values), rows(want.values)));
         EXPECT_LT(relative_error(rows(got.keys), rows(want.keys)), 1e-6);
@@ -158,9 +157,12 @@ TEST_P(Relocate, ByNothingChangesNoBit) {
   const auto parts = [&] {
     std::vector<std::vector<float>> all;
     for (int i = 0; i < c.n_blocks; ++i)
-      for (const std::span<float> part : {state.attention(i).keys, state.attention(i).values,
-                                          state.attention(i).pooled, state.attention(i).raw})
-        all.emplace_back(part.begin(), part.end());
+      if (const AttentionState& a = state.attention(i); !a.keys.empty()) {
+        all.push_back(testing::decoded(a.keys, 0, 128));
+        all.push_back(testing::decoded(a.values, 0, 128));
+        all.emplace_back(a.pooled.begin(), a.pooled.end());
+        all.emplace_back(a.raw.begin(), a.raw.end());
+      }
     return all;
   };
   before = parts();

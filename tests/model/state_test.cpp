@@ -53,12 +53,13 @@ TEST_P(States, SectionsAreAllOfTheMemoryOnceEach) {
   for (size_t i = 1; i < ranges.size(); ++i) EXPECT_LE(ranges[i - 1].second, ranges[i].first);
 }
 
-/// Every piece that layers write lies in a section: a new tensor outside the list would not be saved.
-TEST_P(States, WhatLayersSeeIsInASection) {
-  LoadedModel m(testing::converted_vectors(GetParam()));
+void expect_all_in_sections(const std::string& family, KvType kv) {
+  ModelOptions options;
+  options.kv = kv;
+  LoadedModel m(testing::converted_vectors(family), 2, best_isa(), options);
   SequenceState state = m.state(64);
   const auto listed = [&](auto piece) {
-    const auto bytes = std::as_bytes(piece);
+    const auto bytes = std::as_bytes(std::span(piece));
     return bytes.empty() || std::any_of(state.sections().begin(), state.sections().end(), [&](const auto& s) {
              return s.bytes.data() == bytes.data() && s.bytes.size() == bytes.size();
            });
@@ -69,12 +70,15 @@ TEST_P(States, WhatLayersSeeIsInASection) {
     EXPECT_TRUE(listed(piece)) << what << " of block " << block;
   };
   const auto expect_attention = [&](const AttentionState& a, int block) {
-    expect(a.keys, "keys", block);
-    expect(a.values, "values", block);
+    for (const KvRows* rows : {&a.keys, &a.values}) {
+      if (rows->empty()) continue;
+      expect(rows->value_bytes_of(0, 64), "K/V", block);
+      expect(rows->scales_of(0, 64), "scales", block);
+    }
     expect(a.pooled, "pooled", block);
     expect(a.raw, "raw", block);
     // A field that the lines above do not know.
-    EXPECT_EQ(sizeof(AttentionState), 4 * sizeof(std::span<float>));
+    EXPECT_EQ(sizeof(AttentionState), 2 * 32 + 2 * sizeof(std::span<float>));
   };
   for (int b = 0; b < m.model->config().n_blocks; ++b) {
     expect_attention(state.attention(b), b);
@@ -86,6 +90,11 @@ TEST_P(States, WhatLayersSeeIsInASection) {
   expect_attention(state.mtp(), -1);
   expect(state.ngram_conv(), "n-gram tail", -1);
   EXPECT_EQ(n_pieces, state.sections().size());
+}
+
+/// Every piece that layers write lies in a section: a new tensor outside the list would not be saved.
+TEST_P(States, WhatLayersSeeIsInASection) {
+  for (const KvType kv : {KvType::kF32, KvType::kInt8}) expect_all_in_sections(GetParam(), kv);
 }
 
 /// After n tokens in windows of one: the hash for every n.

@@ -87,4 +87,12 @@ std::vector<float> LoadedModel::logits(const std::vector<int32_t>& ids, int64_t 
   return out;
 }
 
+std::vector<float> decoded(const KvRows& rows, int64_t first, int64_t n) {
+  std::vector<float> out(static_cast<size_t>(n * rows.width()));
+  for (int64_t i = 0; i < n * rows.n_heads; ++i)
+    read_head(Isa::kReference, rows, first + i / rows.n_heads, static_cast<int>(i % rows.n_heads),
+              out.data() + i * rows.head_dim);
+  return out;
+}
+
 }  // namespace forebay::testing

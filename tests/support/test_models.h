@@ -58,4 +58,7 @@ struct LoadedModel {
   std::unique_ptr<Model> model;
 };
 
+/// Cells [first, first + n) as [cell][width] floats.
+std::vector<float> decoded(const KvRows& rows, int64_t first, int64_t n);
+
 }  // namespace forebay::testing

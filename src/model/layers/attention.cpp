@@ -137,13 +137,12 @@ void attention_layer(LayerContext& lc, const Batch& batch, const AttentionWeight
   for (size_t i = 0; i < batch.parts.size(); ++i) {
     const Batch::Part& part = batch.parts[i];
     AttentionState& state = *states[i];
-    const size_t bytes = static_cast<size_t>(part.n_rows * k.cols) * sizeof(float);
-    std::memcpy(state.keys.data() + part.first_cell * k.cols, k.row(part.first_row), bytes);
-    std::memcpy(state.values.data() + part.first_cell * v.cols, v.row(part.first_row), bytes);
+    write_rows(kernels.isa(), state.keys, part.first_cell, k.slice_rows(part.first_row, part.n_rows));
+    write_rows(kernels.isa(), state.values, part.first_cell, v.slice_rows(part.first_row, part.n_rows));
     if (block_cells > 0) append_index_keys(lc, part, w.indexer, block_cells, s.index_k, state);
     choose_cells(lc, part, block_cells, state);
     const TensorView<float> rows = q.slice_rows(part.first_row, part.n_rows);
-    attend(kernels, a.shape, rows, state.keys.data(), state.values.data(),
+    attend(kernels, a.shape, rows, state.keys, state.values,
            std::span(s.range_spans).subspan(part.first_row, part.n_rows), rows);
   }
   if (a.output_gate) sigmoid_mul(kernels, q, s.q_gate.slice_rows(0, T), q);
