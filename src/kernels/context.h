@@ -43,6 +43,12 @@ class KernelContext {
     return reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(s.data()) + kLine - 1) / kLine * kLine);
   }
 
+  /// At least n floats that all tasks of one call share; contents are undefined.
+  float* shared_scratch(int64_t n) {
+    if (static_cast<int64_t>(shared_.size()) < n) shared_.resize(n);
+    return shared_.data();
+  }
+
   /// The rounded inputs of the product that is running, and of the second one inside a feed-forward.
   Int8Rows& int8_inputs() { return int8_inputs_; }
   Int8Rows& int8_hidden() { return int8_hidden_; }
@@ -53,6 +59,7 @@ class KernelContext {
   Activations activations_ = Activations::kExact;
   bool use_vnni_ = has_vnni();
   std::vector<std::vector<float>> scratch_;
+  std::vector<float> shared_;
   Int8Rows int8_inputs_, int8_hidden_;
 };
 
