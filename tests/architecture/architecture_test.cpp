@@ -28,6 +28,7 @@ const std::vector<Folder> kFolders = {
     {"kernels", {"quant"}},
     {"tokenizer", {}},
     {"chat", {}},
+    {"constrain", {"tokenizer", "chat"}},
     {"experts", {}},
     {"trace", {"experts"}},
     {"model", {"quant", "gguf", "kernels", "experts"}},
