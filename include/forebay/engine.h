@@ -103,13 +103,14 @@ struct SyncReport {
                     // ... in words
 };
 
-enum class FinishReason { kStopToken, kStopString, kLength, kContextFull, kCancelled };
+enum class FinishReason { kStopToken, kStopString, kLength, kContextFull, kRepetition, kCancelled };
 std::string_view name_of(FinishReason reason);  // "stop", "length", ...
 
 struct GenerateOptions {
   SamplingOptions sampling;
   int64_t max_tokens = -1;        // -1: until a stop token or the end of the context
   std::vector<std::string> stop;  // text that ends the answer, not included in it
+  int max_repeats = 0;            // end when one token came so many times in a row; 0: never
   bool ignore_stop_tokens = false;
   bool specials = false;  // print control tokens
   int top_log_probs = 0;  // report this many alternatives per token
@@ -134,7 +135,8 @@ using TokenCallback = std::function<bool(const GeneratedToken&)>;
 /// Prompt tokens done, prompt tokens in all.
 using PrefillCallback = std::function<void(int64_t done, int64_t total)>;
 
-/// Confined to one thread, and so are its sessions: one forward pass at a time.
+/// Confined to one thread, and so are its sessions: one forward pass at a time. Any thread may call info,
+/// tokenize, detokenize, render_chat and tokenizer.
 class Engine {
  public:
   static Result<Engine> open(const EngineOptions& options);

@@ -44,6 +44,8 @@ std::string_view explain(FinishReason reason) {
       return ", stopped at the limit of -n";
     case FinishReason::kContextFull:
       return ", stopped because the context is full (-c raises it)";
+    case FinishReason::kRepetition:
+      return ", stopped because one token came again and again";
     case FinishReason::kCancelled:
       return ", interrupted";
     case FinishReason::kStopToken:

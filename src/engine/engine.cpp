@@ -118,6 +118,8 @@ std::string_view name_of(FinishReason reason) {
       return "length";
     case FinishReason::kContextFull:
       return "context";
+    case FinishReason::kRepetition:
+      return "repetition";
     case FinishReason::kCancelled:
       return "cancelled";
   }

@@ -94,6 +94,8 @@ Result<void> Generation::take(const TokenCallback& on_token) {
     token.top = top_;
   }
   ++report_.n_generated;
+  n_repeats_ = id == repeated_ ? n_repeats_ + 1 : 1;
+  repeated_ = id;
   if (tokenizer_->is_stop(id) && !options_.ignore_stop_tokens) {
     end(FinishReason::kStopToken, on_token);
     return {};
@@ -107,6 +109,8 @@ Result<void> Generation::take(const TokenCallback& on_token) {
     end(FinishReason::kCancelled, on_token);
   } else if (at_limit()) {
     end(FinishReason::kLength, on_token);
+  } else if (options_.max_repeats > 0 && n_repeats_ >= options_.max_repeats) {
+    end(FinishReason::kRepetition, on_token);
   } else if (const SequenceState& state = session_->impl().state; state.n_cells() == state.context()) {
     end(FinishReason::kContextFull, on_token);
   } else {

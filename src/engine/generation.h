@@ -59,6 +59,8 @@ class Generation {
   std::vector<std::pair<int32_t, float>> top_;
   std::deque<int32_t> forced_;
   std::optional<int32_t> last_;  // chosen, not in the state yet
+  int32_t repeated_ = -1;        // the last token, which came n_repeats_ times in a row
+  int n_repeats_ = 0;
   Clock::time_point started_ = Clock::now();
   std::optional<Clock::time_point> decoding_since_;
   GenerateReport report_;

@@ -12,7 +12,11 @@ std::string StopMatcher::push(std::string_view text) {
   if (matched_) return {};
   held_ += text;
   size_t first = std::string::npos;
-  for (const std::string& stop : stops_) first = std::min(first, held_.find(stop));
+  for (const std::string& stop : stops_)
+    if (const size_t at = held_.find(stop); at < first) {
+      first = at;
+      match_ = stop;
+    }
   if (first != std::string::npos) {
     matched_ = true;
     std::string out = held_.substr(0, first);

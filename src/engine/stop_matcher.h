@@ -17,10 +17,13 @@ class StopMatcher {
   /// What was held back as a possible beginning of a stop string.
   std::string finish();
   bool matched() const { return matched_; }
+  /// The stop string that was found.
+  const std::string& match() const { return match_; }
 
  private:
   std::vector<std::string> stops_;
   std::string held_;
+  std::string match_;
   bool matched_ = false;
 };
 

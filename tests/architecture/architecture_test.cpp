@@ -42,9 +42,10 @@ const std::vector<Folder> kFolders = {
     {"replay", {"kernels", "experts", "trace"}},
     {"eval",
      {"quant", "gguf", "safetensors", "kernels", "tokenizer", "experts", "model", "sampling", "engine"}},
+    {"server", {"gguf", "tokenizer", "chat", "model", "sampling", "engine"}},
     {"cli",
      {"quant", "gguf", "safetensors", "kernels", "tokenizer", "experts", "model", "plan", "sampling",
-      "engine", "convert", "synth", "trace", "replay", "eval"}},
+      "engine", "convert", "synth", "trace", "replay", "eval", "server"}},
 };
 
 /// Headers of include/forebay/: a folder may include those of the folders it may use. result.h is everyone's.

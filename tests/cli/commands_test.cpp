@@ -10,7 +10,7 @@ namespace {
 
 const std::vector<std::string> kCommands = {"run",      "inspect",  "plan",   "doctor", "convert",
                                             "synth",    "kld",      "replay", "bench",  "pack",
-                                            "tokenize", "template", "logits"};
+                                            "tokenize", "template", "logits", "serve"};
 
 TEST(Commands, HelpOpensWithAnExample) {
   const Finished overview = run_program({"--help"});
@@ -49,6 +49,7 @@ TEST(Commands, MisuseIsExitCode2AndOneLine) {
   EXPECT_TRUE(is_error(run_program({"logits", "-o", "x"}), 2, {"--ids"}));
   EXPECT_TRUE(is_error(run_program({"logits", "--ids", "1"}), 2, {"-o"}));
   EXPECT_TRUE(is_error(run_program({"logits", "--ids", "1", "-o", "x", "--mtp-model", "y"}), 2, {"--mtp"}));
+  EXPECT_TRUE(is_error(run_program({"serve", "--host", "0.0.0.0"}), 2, {"--host 0.0.0.0", "--api-key"}));
   EXPECT_TRUE(is_error(run_program({"template"}), 2, {"--json"}));
   EXPECT_TRUE(
       is_error(run_program({"template", "--json", "-", "-m", "a", "--template", "b"}), 2, {"exclude"}));
