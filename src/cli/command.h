@@ -58,6 +58,7 @@ CommandInfo pack_command();
 CommandInfo convert_command();
 CommandInfo kld_command();
 CommandInfo replay_command();
+CommandInfo scr_test_command();
 CommandInfo synth_command();
 CommandInfo tokenize_command();
 CommandInfo template_command();

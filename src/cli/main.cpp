@@ -18,9 +18,9 @@ namespace forebay::cli {
 namespace {
 
 std::vector<CommandInfo> all_commands() {
-  return {run_command(),     serve_command(),    inspect_command(),  plan_command(),   doctor_command(),
-          convert_command(), synth_command(),    kld_command(),      replay_command(), bench_command(),
-          pack_command(),    tokenize_command(), template_command(), logits_command()};
+  return {run_command(),     serve_command(), inspect_command(),  plan_command(),     doctor_command(),
+          convert_command(), synth_command(), kld_command(),      scr_test_command(), replay_command(),
+          bench_command(),   pack_command(),  tokenize_command(), template_command(), logits_command()};
 }
 
 /// One line whatever the message holds.

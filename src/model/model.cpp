@@ -59,6 +59,9 @@ int64_t Model::max_window() const {
 ExpertCache* Model::expert_cache() {
   return impl_->cache;
 }
+KernelContext& Model::kernels() {
+  return *impl_->kernels;
+}
 bool Model::has_mtp() const {
   return impl_->weights.mtp.has_value();
 }

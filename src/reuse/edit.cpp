@@ -28,10 +28,9 @@ Error refuse(std::string message) {
 /// One edit under way.
 class Editor {
  public:
-  Editor(Model& model, KernelContext& kernels, SequenceState& state, const Edit& edit,
-         const EditOptions& options, const EditSource& source)
+  Editor(Model& model, SequenceState& state, const Edit& edit, const EditOptions& options,
+         const EditSource& source)
       : model_(model),
-        kernels_(kernels),
         config_(model.config()),
         state_(state),
         edit_(edit),
@@ -54,7 +53,6 @@ class Editor {
                  EditReport& report);
 
   Model& model_;
-  KernelContext& kernels_;
   const ModelConfig& config_;
   SequenceState& state_;
   const Edit& edit_;
@@ -183,7 +181,8 @@ void Editor::transport(RecurrentCopy& kept, const RecurrentCopy& before, const R
       if (head.block == i && head.sum_log_decay > kLongMemory) heads.push_back(head.head);
     std::vector<float> difference(matrix.size());
     for (size_t j = 0; j < matrix.size(); ++j) difference[j] = instead.matrices[i][j] - before.matrices[i][j];
-    transport_difference(kernels_, config_.gated_delta.shape, *source_.log, i, first, end, heads, difference);
+    transport_difference(model_.kernels(), config_.gated_delta.shape, *source_.log, i, first, end, heads,
+                         difference);
     for (size_t j = 0; j < matrix.size(); ++j) matrix[j] += difference[j];
     report.n_transported += static_cast<int64_t>(heads.size());
   }
@@ -204,11 +203,11 @@ int64_t junction_length(const ModelConfig& config, const Edit& edit, int64_t wan
   return std::min(end - first, length(edit.suffix));
 }
 
-Result<EditReport> apply_edit(Model& model, KernelContext& kernels, SequenceState& state, const Edit& edit,
+Result<EditReport> apply_edit(Model& model, SequenceState& state, const Edit& edit,
                               const EditOptions& options, const EditSource& source,
                               RecurrenceObserver* observer, const EditProgress& progress,
                               std::stop_token stop) {
-  Editor editor(model, kernels, state, edit, options, source);
+  Editor editor(model, state, edit, options, source);
   TRY(editor.check());
   ENSURE(observer == nullptr || observer != source.log, "an edit needs the log as it was while it observes");
   Result<EditReport> done = editor.run(observer, progress, std::move(stop));

@@ -77,7 +77,7 @@ int64_t junction_length(const ModelConfig& config, const Edit& edit, int64_t wan
 /// what is computed at its new place; it must not be the source's log. Errors: kInvalidArgument before
 /// anything changes; kCancelled, when the state is that of source.start; those of the forward pass, when it
 /// is empty.
-Result<EditReport> apply_edit(Model& model, KernelContext& kernels, SequenceState& state, const Edit& edit,
+Result<EditReport> apply_edit(Model& model, SequenceState& state, const Edit& edit,
                               const EditOptions& options, const EditSource& source,
                               RecurrenceObserver* observer = nullptr, const EditProgress& progress = {},
                               std::stop_token stop = {});

@@ -10,7 +10,7 @@ namespace {
 
 const std::vector<std::string> kCommands = {"run",      "inspect",  "plan",   "doctor", "convert",
                                             "synth",    "kld",      "replay", "bench",  "pack",
-                                            "tokenize", "template", "logits", "serve"};
+                                            "tokenize", "template", "logits", "serve",  "scr-test"};
 
 TEST(Commands, HelpOpensWithAnExample) {
   const Finished overview = run_program({"--help"});
@@ -58,6 +58,11 @@ TEST(Commands, MisuseIsExitCode2AndOneLine) {
   EXPECT_TRUE(is_error(run_program({"convert", "x"}), 2, {"-o"}));
   EXPECT_TRUE(is_error(run_program({"convert", "x", "-o", "y", "--type", "q9"}), 2, {"--type", "q9"}));
   EXPECT_TRUE(is_error(run_program({"convert", "x", "-o", "y", "--mtp", "both"}), 2, {"--mtp", "merged"}));
+  EXPECT_TRUE(is_error(run_program({"scr-test"}), 2, {"--conversation", "-C"}));
+  EXPECT_TRUE(is_error(run_program({"scr-test", "--conversation", "x", "-C", "y"}), 2, {"exclude"}));
+  EXPECT_TRUE(is_error(run_program({"scr-test", "-C", "y", "--edit", "1"}), 2, {"--edit"}));
+  EXPECT_TRUE(
+      is_error(run_program({"scr-test", "--conversation", "x", "-J", "8,x"}), 2, {"--junctions", "'x'"}));
   EXPECT_TRUE(is_error(run_program({"kld", "--text", "x"}), 2, {"--ref"}));
   EXPECT_TRUE(is_error(run_program({"kld", "--ref", "x"}), 2, {"--text"}));
   EXPECT_TRUE(is_error(run_program({"kld", "--ref", "x", "--text", "y", "--ref-opt", "--raw"}), 2,

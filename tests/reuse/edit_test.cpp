@@ -66,7 +66,7 @@ struct Sequence {
 
   Result<EditReport> replace(const Tokens& inserted, const EditOptions& options,
                              const RecurrentCopy* exact = nullptr, std::stop_token stop = {}) {
-    return apply_edit(*m.model, m.kernels, state, {a, b, inserted, c}, options,
+    return apply_edit(*m.model, state, {a, b, inserted, c}, options,
                       {&start, with_after_removed ? &after_removed : nullptr, &log, exact}, nullptr, {},
                       stop);
   }

@@ -1,0 +1,90 @@
+#include "core/gnuplot.h"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char** environ;
+
+namespace forebay {
+namespace {
+
+class Script {
+ public:
+  explicit Script(const std::string& text) : fd_(::memfd_create("plot", MFD_CLOEXEC)) {
+    if (fd_ < 0) return;
+    for (size_t done = 0; done < text.size();) {
+      const ssize_t n = ::write(fd_, text.data() + done, text.size() - done);
+      if (n < 0) {
+        ::close(std::exchange(fd_, -1));
+        return;
+      }
+      done += static_cast<size_t>(n);
+    }
+    ::lseek(fd_, 0, SEEK_SET);
+  }
+  ~Script() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Script(const Script&) = delete;
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+Result<void> run_gnuplot(const std::string& text) {
+  const Script script(text);
+  if (script.fd() < 0) return Error{Code::kIo, fmt::format("gnuplot's script: {}", std::strerror(errno))};
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, script.fd(), STDIN_FILENO);
+  // stdout is for answers.
+  ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  char name[] = "gnuplot";
+  char* const arguments[] = {name, nullptr};
+  pid_t child = 0;
+  const int failed = ::posix_spawnp(&child, name, &actions, nullptr, arguments, environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (failed == ENOENT)
+    return Error{Code::kNotFound,
+                 "there is no gnuplot to draw with: install it, or plot the output of --json"};
+  if (failed != 0) return Error{Code::kInternal, fmt::format("gnuplot: {}", std::strerror(failed))};
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return Error{Code::kInternal, fmt::format("gnuplot failed, its wait status is {}", status)};
+  return {};
+}
+
+}  // namespace
+
+std::string gnuplot_quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'') out += '\'';
+    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+  }
+  return out + "'";
+}
+
+Result<void> draw_with_gnuplot(Storage& storage, const std::string& script, const Path& partial,
+                               const Path& path) {
+  Result<void> drawn = run_gnuplot(script);
+  if (drawn && !storage.exists(partial))
+    drawn = Error{Code::kInternal, fmt::format("{}: gnuplot wrote nothing", path.string())};
+  if (!drawn) {
+    if (storage.exists(partial)) (void)storage.remove(partial);
+    return drawn;
+  }
+  return storage.rename(partial, path);
+}
+
+}  // namespace forebay
