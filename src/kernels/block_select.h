@@ -12,7 +12,8 @@ namespace forebay {
 
 /// score[b] = sum_j relu(q[j,:] . pooled[b,:]) for b in [0, n_blocks)
 ///
-/// q  [n_heads][dim]; pooled  [n_blocks][dim] f32. The common factor 1/sqrt(dim) does not change the order.
+/// q  [n_heads][dim]; pooled  [n_blocks][dim] f32. A score does not depend on which blocks are scored with
+/// it. The common factor 1/sqrt(dim) does not change the order.
 void score_blocks(Isa isa, const float* q, int n_heads, int dim, const float* pooled, int64_t n_blocks,
                   float* score);
 
@@ -22,8 +23,8 @@ void select_blocks(std::span<const float> score, int64_t n_keep, int block_cells
                    std::vector<int32_t>& order, std::vector<CellRange>& ranges);
 
 namespace block_select_detail {
-float score_ref(const float* q, int n_heads, int dim, const float* key);
-float score_avx2(const float* q, int n_heads, int dim, const float* key);
+void score_ref(const float* q, int n_heads, int dim, const float* keys, int64_t n_keys, float* score);
+void score_avx2(const float* q, int n_heads, int dim, const float* keys, int64_t n_keys, float* score);
 }  // namespace block_select_detail
 
 }  // namespace forebay

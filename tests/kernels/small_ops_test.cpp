@@ -1,6 +1,7 @@
 // Kernels with one version: exact small cases.
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include <gtest/gtest.h>
 
@@ -77,6 +78,36 @@ TEST(BlockSelect, NeighboursMerge) {
   ASSERT_EQ(ranges.size(), 1u);
   EXPECT_EQ(ranges[0].begin, 0);
   EXPECT_EQ(ranges[0].end, 12);
+}
+
+TEST(BlockSelect, KeepsTheLargestOfMany) {
+  std::mt19937_64 random(5);
+  for (int64_t n : {40, 1000, 5000})
+    for (int64_t n_keep : {int64_t{1}, n / 3, n - 1}) {
+      std::vector<float> score(n);
+      for (float& s : score)
+        s = std::ldexp(static_cast<float>(random() % 100000), static_cast<int>(random() % 20) - 20);
+      if (n == 1000) score[n / 2] = std::numeric_limits<float>::quiet_NaN();
+      std::vector<int32_t> order;
+      std::vector<CellRange> ranges;
+      select_blocks(score, n_keep, 4, 4 * n + 3, order, ranges);
+      std::vector<bool> kept(n + 1);
+      int64_t n_kept = 0;
+      for (const CellRange& r : ranges)
+        for (int64_t b = r.begin / 4; b < (r.end + 3) / 4; ++b) kept[b] = true;
+      EXPECT_TRUE(kept[n]) << "the tail";
+      float least = std::numeric_limits<float>::infinity(), most_dropped = 0;
+      for (int64_t b = 0; b < n; ++b) {
+        n_kept += kept[b];
+        if (kept[b] && !std::isnan(score[b])) least = std::min(least, score[b]);
+        if (!kept[b]) most_dropped = std::max(most_dropped, score[b]);
+        if (std::isnan(score[b])) {
+          EXPECT_TRUE(kept[b]) << "NaN cannot hide";
+        }
+      }
+      EXPECT_EQ(n_kept, n_keep);
+      EXPECT_GE(least, most_dropped);
+    }
 }
 
 TEST(BlockSelect, EverythingWhenThereAreFewBlocks) {

@@ -68,23 +68,42 @@ void append_index_keys(LayerContext& lc, const Batch::Part& part, const IndexerW
 void choose_cells(LayerContext& lc, const Batch::Part& part, int block_cells, const AttentionState& state) {
   Scratch& s = lc.scratch;
   const IndexerConfig& index = lc.config.indexer;
+  const int64_t n_keep = block_cells > 0 ? index.top_k_cells / block_cells : 0;
+  const auto cells_of = [&](int64_t i) { return part.first_cell + i + 1; };
+  const auto blocks_of = [&](int64_t i) { return block_cells > 0 ? cells_of(i) / block_cells : 0; };
+  const auto score = [&](int64_t i, int64_t begin, int64_t end, float* to) {
+    score_blocks(lc.kernels.isa(), s.index_q.row(part.first_row + i), index.n_heads, index.head_dim,
+                 state.pooled.data() + begin * index.head_dim, end - begin, to + begin);
+  };
+  const auto select = [&](int64_t i, int thread) {
+    const int64_t row = part.first_row + i;
+    if (blocks_of(i) <= n_keep)
+      s.ranges[row].assign(1, {0, cells_of(i)});
+    else
+      select_blocks(s.block_scores[thread], n_keep, block_cells, cells_of(i), s.block_order[thread],
+                    s.ranges[row]);
+    s.range_spans[row] = s.ranges[row];
+  };
+  // Room for the longest context at once: it must not grow while decoding.
+  const auto scores_of = [&](int thread, int64_t n_blocks) {
+    std::vector<float>& scores = s.block_scores[thread];
+    scores.reserve(state.pooled.size() / std::max(1, index.head_dim));
+    scores.resize(n_blocks);
+    return scores.data();
+  };
+  if (part.n_rows == 1) {
+    if (blocks_of(0) > n_keep) {
+      float* scores = scores_of(0, blocks_of(0));
+      lc.kernels.pool().parallel_for(blocks_of(0), 64,
+                                     [&](int64_t begin, int64_t end, int) { score(0, begin, end, scores); });
+    }
+    select(0, 0);
+    return;
+  }
   lc.kernels.pool().parallel_for(part.n_rows, 1, [&](int64_t begin, int64_t end, int thread) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = part.first_row + i;
-      const int64_t n_cells = part.first_cell + i + 1;
-      std::vector<CellRange>& ranges = s.ranges[row];
-      const int64_t n_blocks = block_cells > 0 ? n_cells / block_cells : 0;
-      const int64_t n_keep = block_cells > 0 ? index.top_k_cells / block_cells : 0;
-      if (n_blocks <= n_keep) {
-        ranges.assign(1, {0, n_cells});
-      } else {
-        std::vector<float>& scores = s.block_scores[thread];
-        scores.resize(n_blocks);
-        score_blocks(lc.kernels.isa(), s.index_q.row(row), index.n_heads, index.head_dim, state.pooled.data(),
-                     n_blocks, scores.data());
-        select_blocks(scores, n_keep, block_cells, n_cells, s.block_order[thread], ranges);
-      }
-      s.range_spans[row] = ranges;
+      if (blocks_of(i) > n_keep) score(i, 0, blocks_of(i), scores_of(thread, blocks_of(i)));
+      select(i, thread);
     }
   });
 }
@@ -104,15 +123,16 @@ void attention_layer(LayerContext& lc, const Batch& batch, const AttentionWeight
   const TensorView<float> k = s.k.slice_rows(0, T);
   const TensorView<float> v = s.v.slice_rows(0, T);
 
-  if (a.output_gate) {
-    const TensorView<float> both = s.q_and_gate.slice_rows(0, T);
-    matmul(kernels, w.q, x, both);
-    split_query_and_gate(both, a.shape.n_heads, head_dim, q, s.q_gate);
-  } else {
-    matmul(kernels, w.q, x, q);
+  const TensorView<float> q_and_gate = s.q_and_gate.slice_rows(0, T);
+  const TensorView<float> index_q = s.index_q.slice_rows(0, T);
+  MatmulOutput projections[5] = {{w.q, a.output_gate ? q_and_gate : q}, {w.k, k}, {w.v, v}};
+  size_t n_projections = 3;
+  if (block_cells > 0) {
+    projections[n_projections++] = {w.indexer.q, index_q};
+    projections[n_projections++] = {w.indexer.k, s.index_k.slice_rows(0, T)};
   }
-  matmul(kernels, w.k, x, k);
-  matmul(kernels, w.v, x, v);
+  matmul(kernels, std::span<const MatmulOutput>(projections, n_projections), x);
+  if (a.output_gate) split_query_and_gate(q_and_gate, a.shape.n_heads, head_dim, q, s.q_gate);
   if (a.bias) {
     add_bias(kernels, w.q_bias.data(), q);
     add_bias(kernels, w.k_bias.data(), k);
@@ -126,10 +146,7 @@ void attention_layer(LayerContext& lc, const Batch& batch, const AttentionWeight
   apply_rope(kernels, s.rope, a.rope_pairs, a.shape.n_kv_heads, head_dim, k);
 
   if (block_cells > 0) {
-    const TensorView<float> index_q = s.index_q.slice_rows(0, T);
     const int dim = c.indexer.head_dim;
-    matmul(kernels, w.indexer.q, x, index_q);
-    matmul(kernels, w.indexer.k, x, s.index_k.slice_rows(0, T));
     rms_norm(kernels, as_heads(index_q, dim), w.indexer.q_norm, c.rms_eps, as_heads(index_q, dim));
     apply_rope(kernels, s.rope, a.rope_pairs, c.indexer.n_heads, dim, index_q);
   }

@@ -12,8 +12,8 @@ void swiglu(LayerContext& lc, const MatrixView& gate_w, const MatrixView& up_w, 
             TensorView<const float> x, TensorView<float> y) {
   const TensorView<float> gate(lc.scratch.ffn_gate.data, x.rows, gate_w.n_rows);
   const TensorView<float> up(lc.scratch.ffn_up.data, x.rows, up_w.n_rows);
-  matmul(lc.kernels, gate_w, x, gate);
-  matmul(lc.kernels, up_w, x, up);
+  const MatmulOutput both[] = {{gate_w, gate}, {up_w, up}};
+  matmul(lc.kernels, both, x);
   silu_mul(lc.kernels, gate, up, gate);
   matmul(lc.kernels, down_w, gate, y);
 }
@@ -105,7 +105,8 @@ void read_ahead(LayerContext& lc, const LookAhead& next, int block, int64_t T) {
   std::fill(s.ahead_votes_E.begin(), s.ahead_votes_E.end(), 0);
   std::vector<int32_t>& experts = s.ahead_experts;
   experts.resize(static_cast<size_t>(k));
-  std::vector<float> weights(static_cast<size_t>(k));
+  std::vector<float>& weights = s.ahead_weights;
+  weights.resize(static_cast<size_t>(k));
   for (int64_t t = 0; t < T; ++t) {
     route_top_k({logits.row(t), static_cast<size_t>(f.n_experts)}, k, experts.data(), weights.data());
     for (int rank = 0; rank < k; ++rank) s.ahead_votes_E[experts[rank]] += 1 + k - rank;

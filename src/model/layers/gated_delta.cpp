@@ -12,19 +12,22 @@
 namespace forebay {
 namespace {
 
-/// alpha and beta of every value head, [T][n_v]. qwen3next fuses them: per key head, r betas and then r
-/// alphas.
-void project_alpha_beta(LayerContext& lc, const GatedDeltaWeights& w, TensorView<const float> x, int64_t T) {
+/// All that reads x: qkv, z, and alpha and beta of every value head, [T][n_v]. qwen3next fuses the last two:
+/// per key head, r betas and then r alphas.
+void project(LayerContext& lc, const GatedDeltaWeights& w, TensorView<const float> x, int64_t T) {
   Scratch& s = lc.scratch;
   const TensorView<float> alpha = s.alpha.slice_rows(0, T);
   const TensorView<float> beta = s.beta.slice_rows(0, T);
+  const TensorView<float> both = s.alpha_beta.slice_rows(0, T);
+  MatmulOutput outputs[4] = {{w.qkv, s.qkv.slice_rows(0, T)}, {w.gate, s.z.slice_rows(0, T)}};
   if (w.alpha_beta.empty()) {
-    matmul(lc.kernels, w.alpha, x, alpha);
-    matmul(lc.kernels, w.beta, x, beta);
+    outputs[2] = {w.alpha, alpha};
+    outputs[3] = {w.beta, beta};
+    matmul(lc.kernels, outputs, x);
     return;
   }
-  const TensorView<float> both = s.alpha_beta.slice_rows(0, T);
-  matmul(lc.kernels, w.alpha_beta, x, both);
+  outputs[2] = {w.alpha_beta, both};
+  matmul(lc.kernels, std::span<const MatmulOutput>(outputs, 3), x);
   const GatedDeltaShape& shape = lc.config.gated_delta.shape;
   const int r = shape.n_v_heads / shape.n_k_heads;
   for (int64_t t = 0; t < T; ++t)
@@ -50,9 +53,7 @@ void gated_delta_layer(LayerContext& lc, const Batch& batch, const GatedDeltaWei
   const TensorView<float> k = s.gd_k.slice_rows(0, T);
   const TensorView<float> out = s.gd_out.slice_rows(0, T);
 
-  matmul(kernels, w.qkv, x, qkv);
-  matmul(kernels, w.gate, x, z);
-  project_alpha_beta(lc, w, x, T);
+  project(lc, w, x, T);
   for (int64_t t = 0; t < T; ++t)
     for (int h = 0; h < g.shape.n_v_heads; ++h) {
       s.beta.row(t)[h] = sigmoid(s.beta.row(t)[h]);

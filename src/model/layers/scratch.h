@@ -46,6 +46,7 @@ struct Scratch {
   std::vector<uint8_t> resident_E;
   TensorView<float> ahead_TD;
   std::vector<int32_t> ahead_votes_E, ahead_experts;
+  std::vector<float> ahead_weights;
 
   // n-gram injection.
   TensorView<float> ngram_rows, ngram_value, ngram_out_TW, ngram_conv_TW;
