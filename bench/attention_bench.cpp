@@ -130,7 +130,8 @@ bool parse(int argc, char** argv, Options& o) {
 int main(int argc, char** argv) {
   forebay::Options options;
   if (!forebay::parse(argc, argv, options)) {
-    std::cerr << "usage: attention_bench -m MODEL.gguf [--depths 1024,8192,32768,65536] [--kv int8,f32] [--steps 8] "
+    std::cerr << "usage: attention_bench -m MODEL.gguf [--depths 1024,8192,32768,65536] [--kv int8,f32] "
+                 "[--steps 8] "
                  "[--rounds 15] [--threads N] [--processor-time]\n";
     return 2;
   }

@@ -11,37 +11,46 @@ namespace {
 
 /// Floats as unsigned integers of the same order; NaN above all.
 uint32_t key_of(float score) {
-  if (std::isnan(score)) return 0xffffffffu;
   const auto bits = std::bit_cast<uint32_t>(score);
-  return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
+  const uint32_t flip = static_cast<uint32_t>(static_cast<int32_t>(bits) >> 31) | 0x80000000u;
+  return (bits & 0x7fffffffu) > 0x7f800000u ? 0xffffffffu : bits ^ flip;
 }
 
-/// The n_keep-th largest key, and how many are larger: two passes over counters instead of a partition.
+constexpr int kBits = 11;
+constexpr size_t kBins = size_t{1} << kBits;
+constexpr size_t kTables = 4;  // neighbours often fall into one bin: counting them apart does not wait
+
+/// The n_keep-th largest key, and how many keys are larger or equal.
 struct Cut {
   uint32_t key = 0;
   int64_t n_above = 0;
   int64_t n_equal = 0;
 };
-Cut find_cut(std::span<const float> score, int64_t n_keep, std::vector<int32_t>& scratch) {
-  constexpr int kBits = 11;
-  std::vector<int32_t>& count = scratch;
-  count.assign(size_t{1} << kBits, 0);
-  for (const float s : score) ++count[key_of(s) >> (32 - kBits)];
+
+/// Counts the upper bits, then selects among the keys of one bin. `count` holds kTables * kBins and `few` as
+/// many as there are keys.
+Cut find_cut(std::span<const uint32_t> keys, int64_t n_keep, uint32_t* count, uint32_t* few) {
+  std::fill_n(count, kTables * kBins, 0u);
+  for (size_t b = 0; b < keys.size(); ++b) ++count[b % kTables * kBins + (keys[b] >> (32 - kBits))];
+  const auto in_bin = [&](uint32_t bin) {
+    int64_t n = 0;
+    for (size_t t = 0; t < kTables; ++t) n += count[t * kBins + bin];
+    return n;
+  };
   Cut cut;
-  uint32_t bin = (1u << kBits) - 1;
-  while (cut.n_above + count[bin] < n_keep) cut.n_above += count[bin--];
-  // The keys of that bin, selected among themselves.
-  scratch.clear();
-  for (const float s : score)
-    if (const uint32_t key = key_of(s); key >> (32 - kBits) == bin)
-      scratch.push_back(static_cast<int32_t>(key ^ 0x80000000u));
-  const auto kth = scratch.begin() + (n_keep - cut.n_above - 1);
-  std::nth_element(scratch.begin(), kth, scratch.end(), std::greater<>());
-  const int32_t value = *kth;
-  cut.key = static_cast<uint32_t>(value) ^ 0x80000000u;
-  for (const int32_t v : scratch) {
-    cut.n_above += v > value;
-    cut.n_equal += v == value;
+  uint32_t bin = kBins - 1;
+  for (int64_t n = in_bin(bin); cut.n_above + n < n_keep; n = in_bin(--bin)) cut.n_above += n;
+  size_t n_few = 0;
+  for (const uint32_t key : keys) {  // without a branch: half of them would be guessed wrong
+    few[n_few] = key;
+    n_few += key >> (32 - kBits) == bin;
+  }
+  uint32_t* kth = few + (n_keep - cut.n_above - 1);
+  std::nth_element(few, kth, few + n_few, std::greater<>());
+  cut.key = *kth;
+  for (size_t i = 0; i < n_few; ++i) {
+    cut.n_above += few[i] > cut.key;
+    cut.n_equal += few[i] == cut.key;
   }
   return cut;
 }
@@ -49,10 +58,10 @@ Cut find_cut(std::span<const float> score, int64_t n_keep, std::vector<int32_t>&
 /// Which of several equal scores are kept is open, and many are exactly 0 (no head agrees). Partitioning by
 /// value alone around the k-th place is what the reference implementation's top-k does, with the same
 /// standard library: the same blocks are kept.
-void keep_with_ties(std::span<const float> score, int64_t n_keep, std::vector<int32_t>& order) {
+void keep_with_ties(std::span<const float> score, int64_t n_keep, std::vector<uint32_t>& order) {
   order.resize(score.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto better = [&](int32_t a, int32_t b) {
+  const auto better = [&](uint32_t a, uint32_t b) {
     return score[a] > score[b] || (std::isnan(score[a]) && !std::isnan(score[b]));
   };
   std::nth_element(order.begin(), order.begin() + n_keep - 1, order.end(), better);
@@ -62,6 +71,10 @@ void keep_with_ties(std::span<const float> score, int64_t n_keep, std::vector<in
 
 }  // namespace
 
+size_t select_scratch(int64_t n_blocks) {
+  return 2 * static_cast<size_t>(n_blocks) + kTables * kBins;
+}
+
 void score_blocks(Isa isa, const float* q, int n_heads, int dim, const float* pooled, int64_t n_blocks,
                   float* score) {
   const auto fn = isa == Isa::kReference ? block_select_detail::score_ref : block_select_detail::score_avx2;
@@ -69,7 +82,7 @@ void score_blocks(Isa isa, const float* q, int n_heads, int dim, const float* po
 }
 
 void select_blocks(std::span<const float> score, int64_t n_keep, int block_cells, int64_t n_cells,
-                   std::vector<int32_t>& order, std::vector<CellRange>& ranges) {
+                   std::vector<uint32_t>& scratch, std::vector<CellRange>& ranges) {
   const auto n_blocks = static_cast<int64_t>(score.size());
   ranges.clear();
   const auto push = [&](int64_t begin, int64_t end) {
@@ -84,13 +97,22 @@ void select_blocks(std::span<const float> score, int64_t n_keep, int block_cells
     push(0, n_cells);
     return;
   }
-  const Cut cut = find_cut(score, n_keep, order);
+  const auto n = static_cast<size_t>(n_blocks);
+  scratch.resize(select_scratch(n_blocks));
+  const std::span<uint32_t> keys(scratch.data(), n);
+  uint32_t* few = scratch.data() + n;
+  for (size_t b = 0; b < n; ++b) keys[b] = key_of(score[b]);
+  const Cut cut = find_cut(keys, n_keep, few + n, few);
   if (cut.n_above + cut.n_equal == n_keep) {
-    for (int64_t b = 0; b < n_blocks; ++b)
-      if (key_of(score[b]) >= cut.key) push_block(b);
+    size_t n_kept = 0;
+    for (size_t b = 0; b < n; ++b) {
+      few[n_kept] = static_cast<uint32_t>(b);
+      n_kept += keys[b] >= cut.key;
+    }
+    for (size_t i = 0; i < n_kept; ++i) push_block(few[i]);
   } else {
-    keep_with_ties(score, n_keep, order);
-    for (const int32_t b : order) push_block(b);
+    keep_with_ties(score, n_keep, scratch);
+    for (const uint32_t b : scratch) push_block(b);
   }
   push(n_blocks * block_cells, n_cells);
 }

@@ -18,9 +18,11 @@ void score_blocks(Isa isa, const float* q, int n_heads, int dim, const float* po
                   float* score);
 
 /// Cell ranges of the n_keep best blocks (n_keep >= 1; a function of the scores alone, ties included) and of
-/// the tail cells after the last complete block, merged where adjacent. `order` is scratch.
+/// the tail cells after the last complete block, merged where adjacent. `scratch` grows.
 void select_blocks(std::span<const float> score, int64_t n_keep, int block_cells, int64_t n_cells,
-                   std::vector<int32_t>& order, std::vector<CellRange>& ranges);
+                   std::vector<uint32_t>& scratch, std::vector<CellRange>& ranges);
+/// How many values `scratch` will have: for who wants to reserve them.
+size_t select_scratch(int64_t n_blocks);
 
 namespace block_select_detail {
 void score_ref(const float* q, int n_heads, int dim, const float* keys, int64_t n_keys, float* score);

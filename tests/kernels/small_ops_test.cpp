@@ -39,7 +39,7 @@ TEST(Router, NanNeverBeatsANumber) {
 
 TEST(BlockSelect, KeepsTheBestBlocksAndTheTail) {
   const std::vector<float> score{1, 5, 0, 5, 2};
-  std::vector<int32_t> order;
+  std::vector<uint32_t> order;
   std::vector<CellRange> ranges;
   select_blocks(score, 2, 4, 23, order, ranges);
   ASSERT_EQ(ranges.size(), 3u);
@@ -53,7 +53,7 @@ TEST(BlockSelect, KeepsTheBestBlocksAndTheTail) {
 
 TEST(BlockSelect, TiesKeepTheAskedNumberAndDependOnScoresAlone) {
   const std::vector<float> score{0, 0, 3, 0, 0, 0, 1, 0};
-  std::vector<int32_t> order;
+  std::vector<uint32_t> order;
   std::vector<CellRange> ranges, again;
   select_blocks(score, 4, 4, 32, order, ranges);
   select_blocks(score, 4, 4, 32, order, again);
@@ -72,7 +72,7 @@ TEST(BlockSelect, TiesKeepTheAskedNumberAndDependOnScoresAlone) {
 
 TEST(BlockSelect, NeighboursMerge) {
   const std::vector<float> score{9, 8, 7, 0};
-  std::vector<int32_t> order;
+  std::vector<uint32_t> order;
   std::vector<CellRange> ranges;
   select_blocks(score, 3, 4, 16, order, ranges);
   ASSERT_EQ(ranges.size(), 1u);
@@ -88,7 +88,7 @@ TEST(BlockSelect, KeepsTheLargestOfMany) {
       for (float& s : score)
         s = std::ldexp(static_cast<float>(random() % 100000), static_cast<int>(random() % 20) - 20);
       if (n == 1000) score[n / 2] = std::numeric_limits<float>::quiet_NaN();
-      std::vector<int32_t> order;
+      std::vector<uint32_t> order;
       std::vector<CellRange> ranges;
       select_blocks(score, n_keep, 4, 4 * n + 3, order, ranges);
       std::vector<bool> kept(n + 1);
@@ -112,7 +112,7 @@ TEST(BlockSelect, KeepsTheLargestOfMany) {
 
 TEST(BlockSelect, EverythingWhenThereAreFewBlocks) {
   const std::vector<float> score{3, 1};
-  std::vector<int32_t> order;
+  std::vector<uint32_t> order;
   std::vector<CellRange> ranges;
   select_blocks(score, 5, 4, 9, order, ranges);
   ASSERT_EQ(ranges.size(), 1u);

@@ -80,14 +80,16 @@ void choose_cells(LayerContext& lc, const Batch::Part& part, int block_cells, co
     if (blocks_of(i) <= n_keep)
       s.ranges[row].assign(1, {0, cells_of(i)});
     else
-      select_blocks(s.block_scores[thread], n_keep, block_cells, cells_of(i), s.block_order[thread],
+      select_blocks(s.block_scores[thread], n_keep, block_cells, cells_of(i), s.block_keys[thread],
                     s.ranges[row]);
     s.range_spans[row] = s.ranges[row];
   };
   // Room for the longest context at once: it must not grow while decoding.
   const auto scores_of = [&](int thread, int64_t n_blocks) {
     std::vector<float>& scores = s.block_scores[thread];
-    scores.reserve(state.pooled.size() / std::max(1, index.head_dim));
+    const size_t most = state.pooled.size() / static_cast<size_t>(std::max(1, index.head_dim));
+    scores.reserve(most);
+    s.block_keys[thread].reserve(select_scratch(static_cast<int64_t>(most)));
     scores.resize(n_blocks);
     return scores.data();
   };

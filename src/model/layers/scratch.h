@@ -28,7 +28,7 @@ struct Scratch {
   TensorView<float> q_and_gate, q, q_gate, k, v, index_q, index_k;
   std::vector<std::vector<CellRange>> ranges;           // per row
   std::vector<std::span<const CellRange>> range_spans;  // the same, as attend() takes them
-  std::vector<std::vector<int32_t>> block_order;        // per thread
+  std::vector<std::vector<uint32_t>> block_keys;        // per thread
   std::vector<std::vector<float>> block_scores;         // per thread
 
   // Gated delta.
