@@ -42,7 +42,8 @@ void Server::Impl::add_gate() {
       response.set_header("Access-Control-Allow-Headers", "*, Authorization");
       response.set_header("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
     }
-    const bool open = request.method == "OPTIONS" || request.path == "/" || request.path == "/health";
+    const bool open = request.method == "OPTIONS" || request.path == "/" ||
+                      request.path.starts_with("/page/") || request.path == "/health";
     const Access result = check_access(access, {authorization, x_api_key, origin, host}, !open);
     if (result != Access::kGranted) {
       respond_error(request, response, denied(result));

@@ -51,6 +51,7 @@ Result<std::unique_ptr<Server>> Server::start(Engine& engine, ServerOptions opti
   impl->add_openai_routes();
   impl->add_anthropic_routes();
   impl->add_text_routes();
+  impl->add_page_routes();
   impl->add_status_routes();
   if (options.port == 0) {
     impl->port = impl->http.bind_to_any_port(options.host);

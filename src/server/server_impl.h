@@ -39,6 +39,7 @@ struct Server::Impl {
   void add_openai_routes();     // openai_routes.cpp
   void add_anthropic_routes();  // anthropic_routes.cpp
   void add_text_routes();       // text_routes.cpp: tokenize, detokenize, apply-template
+  void add_page_routes();       // page_routes.cpp: the web page
   void add_status_routes();     // status_routes.cpp: health, metrics, status
 };
 
