@@ -25,6 +25,12 @@ if(FOREBAY_SANITIZE)
   set(forebay_kernel_options -O1)  # instrumented loops gain nothing from more
   target_compile_options(forebay_flags INTERFACE -fsanitize=${FOREBAY_SANITIZE} -fno-sanitize-recover=all -O1 -g1)
   target_link_options(forebay_flags INTERFACE -fsanitize=${FOREBAY_SANITIZE})
+  # A null pointer stops the program without being looked for, and alignment can only be wrong where bytes are
+  # read as something else; both checks at every access would double what there is to compile.
+  if(FOREBAY_SANITIZE MATCHES undefined)
+    target_compile_options(forebay_flags INTERFACE -fno-sanitize=null,object-size,vptr)
+    set(forebay_raw_bytes core tensor quant gguf safetensors kernels trace session)
+  endif()
 endif()
 if(FOREBAY_FUZZ)
   target_compile_options(forebay_flags INTERFACE -fsanitize=fuzzer-no-link,address,undefined -g1)
@@ -46,6 +52,9 @@ function(forebay_library name)
   add_library(forebay_${name} STATIC ${arg_SOURCES} ${arg_AVX2})
   target_link_libraries(forebay_${name} PUBLIC forebay_flags ${arg_LINK})
   target_precompile_headers(forebay_${name} REUSE_FROM forebay_headers)
+  if(FOREBAY_SANITIZE MATCHES undefined AND NOT name IN_LIST forebay_raw_bytes)
+    target_compile_options(forebay_${name} PRIVATE -fno-sanitize=alignment)
+  endif()
   # Built with its own flags, chosen at run time by the dispatching file beside it.
   set_source_files_properties(${arg_AVX2} PROPERTIES
     COMPILE_OPTIONS "${forebay_kernel_options};-mavx2;-mfma;-mf16c" SKIP_PRECOMPILE_HEADERS ON)

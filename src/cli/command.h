@@ -57,6 +57,7 @@ CommandInfo bench_command();
 CommandInfo pack_command();
 CommandInfo convert_command();
 CommandInfo kld_command();
+CommandInfo route_curve_command();
 CommandInfo replay_command();
 CommandInfo scr_test_command();
 CommandInfo synth_command();

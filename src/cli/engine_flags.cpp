@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include "cli/model_location.h"
+#include "core/log.h"
+#include "core/storage.h"
+#include "eval/route_curve.h"
+#include "gguf/fingerprint.h"
 
 namespace forebay::cli {
 
@@ -42,6 +46,21 @@ void EngineFlags::declare_kernels(FlagTable& flags) {
 }
 
 void EngineFlags::declare_experts(FlagTable& flags) {
+  declare_placement(flags);
+  flags.text("--trace", "FILE", trace, "record what the router did, for forebay replay");
+  flags.number(
+      "--route-bias", "X", route_bias, {0, 1000},
+      "prefer experts that are in memory: count their probability 1 + X times, the first three ranks "
+      "apart; changes results (forebay kld says by how much); 0: exact");
+  flags.number("--route-bias-prompt", "X", route_bias_prompt, {0, 1000},
+               "the same for a prompt, the first four ranks and the last 32 tokens apart; 0: exact");
+  flags.number("--max-kld", "NATS", max_kld, {0, 100},
+               "the largest --route-bias that costs less than this in --route-curve");
+  flags.text("--route-curve", "FILE", route_curve,
+             "what biases cost this model: forebay route-curve measures it");
+}
+
+void EngineFlags::declare_placement(FlagTable& flags) {
   flags.choice("--experts", {"mmap", "resident", "stream"}, experts,
                "where experts live: in the mapped file, read into memory and kept, or read under --budget; "
                "changes no result; absent: stream with --budget or when the file does not fit, else mmap");
@@ -60,13 +79,30 @@ void EngineFlags::declare_experts(FlagTable& flags) {
       "how streamed experts are read: the kernel's queue, or threads; changes no result; absent: auto");
   flags.text("--pack", "FILE", pack,
              "read experts from this pack of the model (forebay pack), in one piece each");
-  flags.text("--trace", "FILE", trace, "record what the router did, for forebay replay");
-  flags.number(
-      "--route-bias", "X", route_bias, {0, 1000},
-      "prefer experts that are in memory: count their probability 1 + X times, the first three ranks "
-      "apart; changes results (forebay kld says by how much); 0: exact");
-  flags.number("--route-bias-prompt", "X", route_bias_prompt, {0, 1000},
-               "the same for a prompt, the first four ranks and the last 32 tokens apart; 0: exact");
+}
+
+Result<void> EngineFlags::choose_route_bias() {
+  if (!max_kld && route_curve.empty()) return {};
+  const auto refuse = [](std::string message) { return Error{Code::kInvalidArgument, std::move(message)}; };
+  if (!max_kld) return refuse("--route-curve needs --max-kld");
+  if (route_curve.empty()) return refuse("--max-kld needs --route-curve: forebay route-curve measures one");
+  if (route_bias > 0) return refuse("--max-kld chooses the bias: it cannot be given with --route-bias");
+  const std::unique_ptr<Storage> storage = make_posix_storage();
+  const std::string text = TRY(read_text(*storage, route_curve));
+  Result<RouteCurve> curve = parse_route_curve(text);
+  if (!curve) return std::move(curve.error()).in(route_curve);
+  const GgufFile file = TRY(GgufFile::open(*storage, model));
+  if (fingerprint(file) != curve->model)
+    return refuse(fmt::format("{}: measured for another model ({}), not for {}", route_curve,
+                              curve->model_name, model));
+  route_bias = bias_within(*curve, *max_kld);
+  if (route_bias > 0)
+    log::info("route bias {:g}: the largest that costs less than {:g} nats per token in {}", route_bias,
+              *max_kld, route_curve);
+  else
+    log::warn("no route bias costs less than {:g} nats per token in {}: routing is exact", *max_kld,
+              route_curve);
+  return {};
 }
 
 Result<EngineOptions> EngineFlags::resolve() {
@@ -79,6 +115,7 @@ Result<EngineOptions> EngineFlags::resolve() {
     if (!pack.empty() && *experts == "mmap")
       return refuse("--pack needs --experts stream or resident, not mmap");
     if (io && *experts == "mmap") return refuse("--io needs --experts stream or resident, not mmap");
+    if (max_kld) return refuse("--max-kld" + not_stream);
     if (route_bias > 0) return refuse("--route-bias" + not_stream);
     if (route_bias_prompt > 0) return refuse("--route-bias-prompt" + not_stream);
   }
@@ -86,6 +123,7 @@ Result<EngineOptions> EngineFlags::resolve() {
   if (!prefetch) prefetch = "on";
   if (!io) io = "auto";
   if (model.empty()) model = TRY(embedded_model()).string();
+  TRY(choose_route_bias());
   return EngineOptions{.model = model,
                        .mtp_model = {},
                        .threads = static_cast<int>(threads),

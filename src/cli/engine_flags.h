@@ -23,6 +23,8 @@ struct EngineFlags {
   std::optional<std::string> io;
   float route_bias = 0;
   float route_bias_prompt = 0;
+  std::optional<double> max_kld;
+  std::string route_curve;
   std::string trace;
   std::string pack;
   std::optional<std::string> activations = "f32";  // commands that answer people set "int8"
@@ -33,11 +35,15 @@ struct EngineFlags {
   void declare_context(FlagTable& flags);
   void declare_speed(FlagTable& flags);
   void declare_kernels(FlagTable& flags);
-  void declare_experts(FlagTable& flags);
+  void declare_placement(FlagTable& flags);  // of experts
+  void declare_experts(FlagTable& flags);    // that, and what routing does with it
 
   /// The options for Engine::open; fills in the embedded model when none was named. Errors: kInvalidArgument
   /// for flags that contradict each other.
   Result<EngineOptions> resolve();
+  /// The route bias that --max-kld and --route-curve come to. Errors: kInvalidArgument when the curve is of
+  /// another model.
+  Result<void> choose_route_bias();
   /// Takes over what the engine chose for values that were left to it.
   void adopt(const ModelInfo& info);
 };

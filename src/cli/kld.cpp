@@ -37,6 +37,7 @@ class KldCommand : public Command {
   std::vector<std::string> texts_;
   KldOptions options_;
   std::optional<double> limit_;
+  std::optional<std::string> kept_, plot_;
   int64_t n_flips_ = 10;
   bool json_ = false;
   Verbosity verbosity_;
@@ -76,7 +77,12 @@ void KldCommand::declare(FlagTable& flags) {
       "--step", options_.step,
       "the candidate reads token by token, as it would decode: for options that depend on what is in "
       "memory");
+  flags.text(
+      "--keep-ref", "FILE", kept_,
+      "keep what the reference computed in this file, or use it if it is there: the next candidate then "
+      "costs one side only, to the same bits");
   flags.section("Result");
+  flags.text("--plot", "FILE", plot_, "draw how many positions are how far off (PNG, by gnuplot)");
   flags.number("--limit", "NATS", limit_, {0, 1000}, "exit with 3 when the mean is above");
   flags.integer("--flips", "N", n_flips_, {0, 1 << 20},
                 "list this many positions whose likeliest token changed, worst first");
@@ -100,7 +106,8 @@ Result<ExitCode> KldCommand::run(const FlagTable& flags) {
   std::vector<EvalText> texts;
   for (const std::string& file : texts_)
     texts.push_back({file == "-" ? "stdin" : Path(file).stem().string(), TRY(read_argument(*storage, file))});
-  Engine reference = TRY(Engine::open(TRY(reference_.resolve())));
+  const EngineOptions reference_options = TRY(reference_.resolve());
+  Engine reference = TRY(Engine::open(reference_options));
   Engine candidate = TRY(Engine::open(TRY(candidate_.resolve())));
   log_settings(flags);
 
@@ -111,9 +118,13 @@ Result<ExitCode> KldCommand::run(const FlagTable& flags) {
                        ProgressOptions{.style = progress_style(verbosity_), .unit = ProgressUnit::kItems});
     progress->set(done);
   };
+  const std::vector<KldWindow> windows = TRY(cut_windows(reference, texts, options_));
+  std::unique_ptr<KldReference> source = computed_reference(reference);
+  if (kept_) source = TRY(kept_reference(*storage, *kept_, reference, reference_options, windows));
   const KldReport report =
-      TRY(measure_kld(reference, candidate, texts, options_, on_progress, interrupt.token()));
+      TRY(measure_kld(*source, candidate, texts, windows, options_, on_progress, interrupt.token()));
   progress.reset();
+  if (plot_) TRY(plot_kld(*storage, report, *plot_));
   TRY(reference.finish_trace());
   TRY(candidate.finish_trace());
   if (json_)

@@ -18,9 +18,27 @@ namespace forebay::cli {
 namespace {
 
 std::vector<CommandInfo> all_commands() {
-  return {run_command(),     serve_command(), inspect_command(),  plan_command(),     doctor_command(),
-          convert_command(), synth_command(), kld_command(),      scr_test_command(), replay_command(),
-          bench_command(),   pack_command(),  tokenize_command(), template_command(), logits_command()};
+  // One a line, in the order of the overview.
+  // clang-format off
+  return {
+      run_command(),
+      serve_command(),
+      inspect_command(),
+      plan_command(),
+      doctor_command(),
+      convert_command(),
+      synth_command(),
+      kld_command(),
+      scr_test_command(),
+      route_curve_command(),
+      replay_command(),
+      bench_command(),
+      pack_command(),
+      tokenize_command(),
+      template_command(),
+      logits_command(),
+  };
+  // clang-format on
 }
 
 /// One line whatever the message holds.
@@ -48,7 +66,7 @@ void print_overview(const std::vector<CommandInfo>& commands) {
                   {"forebay inspect model.gguf", "what is in a file"}});
   fmt::print(
       "\nRuns mixture-of-experts language models from GGUF files.\n\nusage: forebay COMMAND [options]\n\n");
-  for (const CommandInfo& command : commands) fmt::print("  {:<10} {}\n", command.name, command.summary);
+  for (const CommandInfo& command : commands) fmt::print("  {:<11} {}\n", command.name, command.summary);
   fmt::print("\nforebay COMMAND --help explains one. forebay --version prints the version.\n");
 }
 

@@ -47,18 +47,6 @@ class ReplayCommand : public Command {
   ReplayOptions options_;
 };
 
-/// "a,b,c"; empty items are errors of whoever reads them.
-std::vector<std::string> items_of(const std::string& list) {
-  std::vector<std::string> items(1);
-  for (const char c : list) {
-    if (c == ',')
-      items.emplace_back();
-    else
-      items.back() += c;
-  }
-  return items;
-}
-
 /// Lines of a block and the experts that it lacks: "3 17 200".
 Result<std::vector<ExpertId>> parse_pruned(const std::string& text) {
   std::vector<ExpertId> pruned;
@@ -113,13 +101,13 @@ void ReplayCommand::declare(FlagTable& flags) {
 Result<void> ReplayCommand::check() {
   TRY(verbosity_.check());
   if (trace_.empty()) return Error{Code::kInvalidArgument, "TRACE is missing"};
-  for (const std::string& name : items_of(policies_)) {
+  for (const std::string_view name : split(policies_)) {
     Result<std::optional<EvictionPolicy>> policy = replay_policy_from_name(name);
     if (!policy) return std::move(policy.error()).in("--policy");
     grid_.policies.push_back(*policy);
   }
   grid_.biases.clear();
-  for (const std::string& text : items_of(biases_)) {
+  for (const std::string_view text : split(biases_)) {
     Result<double> lambda = parse_double(text, 0, 1e6);
     if (!lambda) return std::move(lambda.error()).in("--route-bias");
     RouteBias bias = bias_;
@@ -127,7 +115,7 @@ Result<void> ReplayCommand::check() {
     grid_.biases.push_back(bias);
   }
   grid_.half_lives.clear();
-  for (const std::string& text : items_of(half_lives_)) {
+  for (const std::string_view text : split(half_lives_)) {
     Result<double> half_life = parse_double(text, 1e-3, 1e18);
     if (!half_life) return std::move(half_life.error()).in("--half-life");
     grid_.half_lives.push_back(*half_life);
@@ -168,7 +156,7 @@ Result<ExitCode> ReplayCommand::run(const FlagTable& flags) {
     return Error{Code::kInvalidArgument,
                  fmt::format("--warmup: {} tokens, the trace has {}: nothing would be counted",
                              options_.warm_up_tokens, log.n_tokens)};
-  for (const std::string& text : items_of(slots_)) {
+  for (const std::string_view text : split(slots_)) {
     Result<uint64_t> budget = parse_slots(log, text);
     if (budget)
       if (Result<void> fits = check_budget(log, *budget); !fits) budget = std::move(fits).error();

@@ -134,11 +134,10 @@ Result<ExitCode> ScrTestCommand::run(const FlagTable& flags) {
   const ScrReport report = TRY(measure_scr(engine, scr.spans, options_, on_progress, interrupt.token()));
   if (progress) progress->finish();
   if (!plot_.empty()) {
-    const Path partial = plot_ + ".partial";
     const std::string title = fmt::format("{}: {} tokens of C", engine.info().name, report.n_c);
-    TRY(draw_with_gnuplot(
-        *storage, half_life_script(report.staleness, gnuplot_quoted(title), gnuplot_quoted(partial.string())),
-        partial, plot_));
+    TRY(draw_png(*storage, plot_, [&](const Path& output) {
+      return half_life_script(report.staleness, gnuplot_quoted(title), gnuplot_quoted(output.string()));
+    }));
   }
   if (json_)
     fmt::print("{}\n", as_json(scr, report, flags));

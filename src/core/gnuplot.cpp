@@ -75,9 +75,14 @@ std::string gnuplot_quoted(std::string_view text) {
   return out + "'";
 }
 
-Result<void> draw_with_gnuplot(Storage& storage, const std::string& script, const Path& partial,
-                               const Path& path) {
-  Result<void> drawn = run_gnuplot(script);
+std::string gnuplot_png(const Path& output) {
+  return "set terminal png size 1000,640\nset output " + gnuplot_quoted(output.string()) + "\n";
+}
+
+Result<void> draw_png(Storage& storage, const Path& path,
+                      const std::function<std::string(const Path& output)>& script) {
+  const Path partial = path.string() + ".partial";
+  Result<void> drawn = run_gnuplot(script(partial));
   if (drawn && !storage.exists(partial))
     drawn = Error{Code::kInternal, fmt::format("{}: gnuplot wrote nothing", path.string())};
   if (!drawn) {

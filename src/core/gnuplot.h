@@ -1,10 +1,9 @@
-/// Pictures drawn by gnuplot, which need not be there.
+/// Pictures of results, drawn by gnuplot, which need not be there.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
-
-#include "forebay/result.h"
 
 #include "core/storage.h"
 
@@ -12,10 +11,12 @@ namespace forebay {
 
 /// In gnuplot's single quotes, where nothing but the quote itself is special.
 std::string gnuplot_quoted(std::string_view text);
+/// A script's first lines: a PNG of 1000 x 640 at `output`.
+std::string gnuplot_png(const Path& output);
 
-/// Runs a script that writes `partial`, and puts that in the place of `path`: whole or not at all. Errors:
-/// kNotFound when there is no gnuplot, kInternal when it fails or writes nothing, kIo.
-Result<void> draw_with_gnuplot(Storage& storage, const std::string& script, const Path& partial,
-                               const Path& path);
+/// Writes the PNG, whole or not at all; `script` gets the path to draw to. Errors: kNotFound when there is no
+/// gnuplot, kInternal when it fails, kIo.
+Result<void> draw_png(Storage& storage, const Path& path,
+                      const std::function<std::string(const Path& output)>& script);
 
 }  // namespace forebay

@@ -52,6 +52,16 @@ Result<uint64_t> parse_bytes(std::string_view text) {
   return static_cast<uint64_t>(bytes);
 }
 
+std::vector<std::string_view> split(std::string_view list, char separator) {
+  std::vector<std::string_view> items;
+  for (;;) {
+    const size_t end = list.find(separator);
+    items.push_back(list.substr(0, end));
+    if (end == std::string_view::npos) return items;
+    list.remove_prefix(end + 1);
+  }
+}
+
 Result<int64_t> parse_int(std::string_view text, int64_t min, int64_t max) {
   int64_t value = 0;
   const char* const end = text.data() + text.size();

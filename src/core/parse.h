@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <string_view>
+#include <vector>
 
 #include "forebay/result.h"
 
@@ -13,6 +14,9 @@ namespace forebay {
 /// powers of 1000. Case and one space before the unit are ignored; a fraction of a byte is dropped.
 /// Errors: kInvalidArgument, also for more than 64 bits hold.
 Result<uint64_t> parse_bytes(std::string_view text);
+
+/// "a,b,c" at its separators; empty items stay, for whoever reads them to refuse.
+std::vector<std::string_view> split(std::string_view list, char separator = ',');
 
 /// A whole decimal number in [min, max], nothing before or after it.
 Result<int64_t> parse_int(std::string_view text, int64_t min = std::numeric_limits<int64_t>::min(),

@@ -13,49 +13,17 @@
 namespace forebay {
 namespace {
 
-struct WindowTokens {
-  size_t text;
-  int64_t first;  // index of its first token in the text
-  std::vector<int32_t> ids;
-};
-
 struct Position {
   double kld;
   double reference_nll, candidate_nll;
   bool same_top;
 };
 
-/// Windows never span documents: <|endoftext|> ends one and is the last token of its window.
-Result<std::vector<WindowTokens>> cut_windows(const Engine& engine, std::span<const EvalText> texts,
-                                              const KldOptions& o) {
-  std::vector<WindowTokens> windows;
-  const Tokenizer* tokenizer = engine.tokenizer();
-  for (size_t i = 0; i < texts.size(); ++i) {
-    std::vector<int32_t> ids = TRY(engine.tokenize(texts[i].text));
-    if (o.max_tokens > 0 && static_cast<int64_t>(ids.size()) > o.max_tokens) ids.resize(o.max_tokens);
-    if (ids.size() < 2)
-      return Error{Code::kInvalidArgument,
-                   fmt::format("{}: {} tokens, expected at least 2", texts[i].domain, ids.size())};
-    const std::optional<TokenId> separator = tokenizer->find_special("<|endoftext|>");
-    WindowTokens window{i, 0, {}};
-    for (size_t t = 0; t < ids.size(); ++t) {
-      window.ids.push_back(ids[t]);
-      const bool document_ends = separator && ids[t] == *separator;
-      if (document_ends || static_cast<int64_t>(window.ids.size()) == o.window_tokens ||
-          t + 1 == ids.size()) {
-        if (window.ids.size() > 1) windows.push_back(window);
-        window = {i, static_cast<int64_t>(t) + 1, {}};
-      }
-    }
-  }
-  return windows;
-}
-
 double nll(std::span<const float> logits, int32_t id) {
   return -log_prob(logits, id);
 }
 
-/// All positions' logits of one window, [tokens][vocabulary].
+/// The candidate's logits of one window, [tokens][vocabulary].
 Result<void> window_logits(Engine& engine, SequenceState& state, std::span<const int32_t> ids,
                            int64_t max_window, std::vector<float>& out) {
   Model& model = engine.model();
@@ -64,7 +32,7 @@ Result<void> window_logits(Engine& engine, SequenceState& state, std::span<const
   state.reset();
   for (size_t first = 0; first < ids.size(); first += max_window) {
     const size_t n = std::min<size_t>(max_window, ids.size() - first);
-    const Span span{&state, ids.subspan(first, n), LogitRows::kAll};
+    const Span span{.state = &state, .tokens = ids.subspan(first, n), .logits = LogitRows::kAll};
     const ForwardOutput output = TRY(model.forward({&span, 1}));
     std::copy(output.logits.data, output.logits.data + n * V, out.begin() + first * V);
   }
@@ -126,6 +94,7 @@ KldSummary summarise(std::string domain, const std::vector<std::vector<Position>
   s.p99 = quantile(all, 0.99);
   s.max = all.back();
   bootstrap(windows, seed, s);
+  s.sorted = std::move(all);
   return s;
 }
 
@@ -148,32 +117,55 @@ double kl_divergence(std::span<const float> p, std::span<const float> q) {
   return std::max(kl, 0.0);
 }
 
-Result<KldReport> measure_kld(Engine& reference, Engine& candidate, std::span<const EvalText> texts,
-                              const KldOptions& options,
+Result<std::vector<KldWindow>> cut_windows(const Engine& engine, std::span<const EvalText> texts,
+                                           const KldOptions& o) {
+  if (o.window_tokens < 2)
+    return Error{Code::kInvalidArgument,
+                 fmt::format("window: {} tokens, expected at least 2", o.window_tokens)};
+  std::vector<KldWindow> windows;
+  const Tokenizer* tokenizer = engine.tokenizer();
+  for (size_t i = 0; i < texts.size(); ++i) {
+    std::vector<int32_t> ids = TRY(engine.tokenize(texts[i].text));
+    if (o.max_tokens > 0 && static_cast<int64_t>(ids.size()) > o.max_tokens) ids.resize(o.max_tokens);
+    if (ids.size() < 2)
+      return Error{Code::kInvalidArgument,
+                   fmt::format("{}: {} tokens, expected at least 2", texts[i].domain, ids.size())};
+    const std::optional<TokenId> separator = tokenizer->find_special("<|endoftext|>");
+    KldWindow window{i, 0, {}};
+    for (size_t t = 0; t < ids.size(); ++t) {
+      window.ids.push_back(ids[t]);
+      const bool document_ends = separator && ids[t] == *separator;
+      if (document_ends || static_cast<int64_t>(window.ids.size()) == o.window_tokens ||
+          t + 1 == ids.size()) {
+        if (window.ids.size() > 1) windows.push_back(window);
+        window = {i, static_cast<int64_t>(t) + 1, {}};
+      }
+    }
+  }
+  return windows;
+}
+
+Result<KldReport> measure_kld(KldReference& reference, Engine& candidate, std::span<const EvalText> texts,
+                              std::span<const KldWindow> windows, const KldOptions& options,
                               const std::function<void(int64_t, int64_t)>& progress, std::stop_token stop) {
-  const int64_t V = reference.info().n_vocab;
+  const int64_t V = reference.engine().info().n_vocab;
   if (candidate.info().n_vocab != V)
     return Error{Code::kInvalidArgument, fmt::format("{}: {} tokens in the vocabulary, the reference has {}",
                                                      candidate.info().path, candidate.info().n_vocab, V)};
-  if (options.window_tokens < 2)
-    return Error{Code::kInvalidArgument,
-                 fmt::format("window: {} tokens, expected at least 2", options.window_tokens)};
-  const std::vector<WindowTokens> windows = TRY(cut_windows(reference, texts, options));
   int64_t total = 0, done = 0, longest = 0;
-  for (const WindowTokens& w : windows) {
+  for (const KldWindow& w : windows) {
     total += static_cast<int64_t>(w.ids.size()) - 1;
     longest = std::max(longest, static_cast<int64_t>(w.ids.size()));
   }
 
-  SequenceState reference_state = TRY(reference.model().new_state(longest));
   SequenceState candidate_state = TRY(candidate.model().new_state(longest));
   std::vector<float> p, q;
   std::vector<std::vector<std::vector<Position>>> by_text(texts.size());
   KldReport report;
-  for (const WindowTokens& window : windows) {
+  for (const KldWindow& window : windows) {
     if (stop.stop_requested())
       return Error{Code::kCancelled, fmt::format("kld: cancelled at {} of {} tokens", done, total)};
-    TRY(window_logits(reference, reference_state, window.ids, reference.model().max_window(), p));
+    TRY(reference.read(window, p));
     TRY(window_logits(candidate, candidate_state, window.ids,
                       options.step ? 1 : candidate.model().max_window(), q));
     std::vector<Position> positions;
@@ -191,6 +183,8 @@ Result<KldReport> measure_kld(Engine& reference, Engine& candidate, std::span<co
     done += static_cast<int64_t>(window.ids.size()) - 1;
     if (progress) progress(done, total);
   }
+
+  TRY(reference.finish());
 
   std::vector<std::vector<Position>> all;
   for (size_t i = 0; i < texts.size(); ++i) {

@@ -12,6 +12,9 @@
 #include "forebay/engine.h"
 #include "forebay/result.h"
 
+#include "core/storage.h"
+#include "eval/reference.h"
+
 namespace forebay {
 
 /// sum_i p_i (log p_i - log q_i) with p, q the softmax of the logits; f64. Zero when the bits are equal.
@@ -38,6 +41,7 @@ struct KldSummary {
   double ci_low = 0, ci_high = 0;               // 95 % of the mean, bootstrap over windows
   double top1 = 0;                              // share of positions with the same most likely token
   double reference_nll = 0, candidate_nll = 0;  // nats per token of the text itself
+  std::vector<double> sorted;                   // every position's divergence, smallest first
 };
 
 /// A position whose most likely token changed.
@@ -54,11 +58,18 @@ struct KldReport {
   std::vector<KldFlip> flips;  // largest divergence first
 };
 
-/// Errors: kInvalidArgument when vocabularies differ or a text has no two tokens; those of the forward
-/// passes.
-Result<KldReport> measure_kld(Engine& reference, Engine& candidate, std::span<const EvalText> texts,
-                              const KldOptions& options,
+/// The texts' documents in pieces of at most window_tokens. A window never spans documents: <|endoftext|>
+/// ends one and is its last token. Errors: kInvalidArgument for a text or a window below two tokens.
+Result<std::vector<KldWindow>> cut_windows(const Engine& engine, std::span<const EvalText> texts,
+                                           const KldOptions& options);
+
+/// Errors: kInvalidArgument when vocabularies differ; kCancelled; those of the forward passes.
+Result<KldReport> measure_kld(KldReference& reference, Engine& candidate, std::span<const EvalText> texts,
+                              std::span<const KldWindow> windows, const KldOptions& options,
                               const std::function<void(int64_t done, int64_t total)>& progress,
                               std::stop_token stop);
+
+/// How many positions are above a divergence, text by text, as a picture. Errors: those of draw_png.
+Result<void> plot_kld(Storage& storage, const KldReport& report, const Path& path);
 
 }  // namespace forebay

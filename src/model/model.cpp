@@ -260,8 +260,8 @@ Result<ForwardOutput> Model::forward(std::span<const Span> window) {
     for (int64_t r = part.n_rows - n; r < part.n_rows; ++r)
       std::memcpy(m.scratch.final_TW.row(row++), residual.row(part.first_row + r), wide_bytes);
   }
+  const TensorView<float> final_rows = m.scratch.final_TD.slice_rows(0, n_logits);
   if (n_logits > 0) {
-    const TensorView<float> final_rows = m.scratch.final_TD.slice_rows(0, n_logits);
     m.final_read(m.weights.final_streams, m.weights.final_norm, m.scratch.final_TW.slice_rows(0, n_logits),
                  final_rows);
     matmul(*m.kernels, m.weights.head, final_rows, logits);
@@ -271,7 +271,18 @@ Result<ForwardOutput> Model::forward(std::span<const Span> window) {
     rms_norm(*m.kernels, residual, m.weights.final_norm, m.config.rms_eps, residual);
 
   if (Result<void> finite = m.check_finite(logits); !finite) return fail(std::move(finite).error());
-  return ForwardOutput{logits, residual};
+  return ForwardOutput{logits, final_rows, residual};
+}
+
+Result<TensorView<const float>> Model::head(TensorView<const float> rows) {
+  Impl& m = *impl_;
+  if (rows.rows < 1 || rows.rows > m.max_window || rows.cols != m.config.d_model)
+    return Error{Code::kInvalidArgument, fmt::format("head: {} rows of {}, expected 1 to {} of {}", rows.rows,
+                                                     rows.cols, m.max_window, m.config.d_model)};
+  const TensorView<float> logits = TRY(m.logits_for(rows.rows));
+  matmul(*m.kernels, m.weights.head, rows, logits);
+  TRY(m.check_finite(logits));
+  return TensorView<const float>(logits);
 }
 
 Result<ForwardOutput> Model::draft(SequenceState& state, TensorView<const float> hidden,
@@ -312,7 +323,8 @@ Result<ForwardOutput> Model::draft(SequenceState& state, TensorView<const float>
                out);
   if (n_logits > 0) matmul(*m.kernels, m.weights.head, out.slice_rows(T - n_logits, n_logits), logits);
   TRY(m.check_finite(logits));
-  return ForwardOutput{logits, m.config.family == Family::kQwen4Exp ? residual : out};
+  return ForwardOutput{logits, out.slice_rows(T - n_logits, n_logits),
+                       m.config.family == Family::kQwen4Exp ? residual : out};
 }
 
 }  // namespace forebay

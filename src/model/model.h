@@ -68,6 +68,10 @@ class Model {
   /// tensor at fault when logits are not finite.
   Result<ForwardOutput> forward(std::span<const Span> window);
 
+  /// The output head alone, over `head_rows` kept from earlier passes: [rows, d_model] to [rows, n_vocab], at
+  /// most max_window() rows; borrowed until the next pass. Errors: kInvalidArgument for another shape.
+  Result<TensorView<const float>> head(TensorView<const float> rows);
+
   /// The draft head over one sequence: row i reads hidden row i (position p) and the token at p + 1, and
   /// predicts the token at p + 2. Rows are appended to the state's draft rows; returned logits and hidden
   /// (the head's own residual, for a further draft step) have one row each per input row.

@@ -32,6 +32,8 @@ struct Span {
 struct ForwardOutput {
   /// One row per asked row, in span order.
   TensorView<const float> logits;
+  /// What the output head read to give them: Model::head of these rows gives the same bits.
+  TensorView<const float> head_rows;
   /// The trunk's residual after the last block, one row per window row: what the draft head reads. For
   /// single-stream families it is the final norm's output.
   TensorView<const float> hidden;

@@ -57,8 +57,7 @@ std::string plot_script(const RouteLog& log, const std::vector<ReplayRow>& rows,
         100 * static_cast<double>(config.budget_bytes) / static_cast<double>(log.total_slot_bytes());
     series->misses[percent] = row.misses_per_token();
   }
-  std::string script = "set terminal png size 1000,640\n";
-  script += "set output " + gnuplot_quoted(output.string()) + "\n";
+  std::string script = gnuplot_png(output);
   script += "set title " +
             gnuplot_quoted("Expert cache: " + (log.header.model.empty() ? "trace" : log.header.model)) +
             " noenhanced\n";
@@ -81,8 +80,7 @@ std::string plot_script(const RouteLog& log, const std::vector<ReplayRow>& rows,
 
 Result<void> plot_misses(Storage& storage, const RouteLog& log, const std::vector<ReplayRow>& rows,
                          const Path& path) {
-  const Path partial = path.string() + ".partial";
-  return draw_with_gnuplot(storage, plot_script(log, rows, partial), partial, path);
+  return draw_png(storage, path, [&](const Path& output) { return plot_script(log, rows, output); });
 }
 
 }  // namespace forebay

@@ -8,9 +8,27 @@
 namespace forebay::cli {
 namespace {
 
-const std::vector<std::string> kCommands = {"run",      "inspect",  "plan",   "doctor", "convert",
-                                            "synth",    "kld",      "replay", "bench",  "pack",
-                                            "tokenize", "template", "logits", "serve",  "scr-test"};
+// One a line.
+// clang-format off
+const std::vector<std::string> kCommands = {
+    "run",
+    "serve",
+    "inspect",
+    "plan",
+    "doctor",
+    "convert",
+    "synth",
+    "kld",
+    "scr-test",
+    "route-curve",
+    "replay",
+    "bench",
+    "pack",
+    "tokenize",
+    "template",
+    "logits",
+};
+// clang-format on
 
 TEST(Commands, HelpOpensWithAnExample) {
   const Finished overview = run_program({"--help"});

@@ -1,4 +1,5 @@
 // Every documented flag of `forebay run` changes something that can be seen. A flag without a row here fails.
+#include <fstream>
 #include <functional>
 #include <map>
 #include <set>
@@ -92,6 +93,9 @@ TEST(RunFlags, EachChangesSomethingThatShows) {
       {"--chunk", "8", "--logprobs", "1"});
   const Arguments resident(streamed.begin(), streamed.end() - 4);
 
+  const std::string curve = (directory / "curve.json").string();
+  std::ofstream(curve) << R"({"format": "forebay-route-curve-1", "model": "0000000000000000", "points": [
+    {"route_bias": 1, "mean_kld": 0, "ci_high": 0, "p99_kld": 0, "misses_per_token": 0, "bytes_per_token": 0}]})";
   const Arguments lenient = changed(dry, "--dry-multiplier", "0.05");
 
   const std::map<std::string, std::pair<Arguments, Arguments>> rows = {
@@ -129,6 +133,9 @@ TEST(RunFlags, EachChangesSomethingThatShows) {
       {"--io", {streamed, with(streamed, {"--io", "threads"})}},
       {"--route-bias", {streamed, with(streamed, {"--route-bias", "50"})}},
       {"--route-bias-prompt", {long_prompt, with(long_prompt, {"--route-bias-prompt", "50"})}},
+      // Each needs the other; the curve is another model's.
+      {"--max-kld", {streamed, with(streamed, {"--max-kld", "0.1"})}},
+      {"--route-curve", {streamed, with(streamed, {"--max-kld", "0.1", "--route-curve", curve})}},
       {"--stats", {plain, with(plain, {"--stats", "json"})}},
       {"--pack", {streamed, with(streamed, {"--pack", FOREBAY_SOURCE_DIR "/models/pebble.gguf"})}},
       {"--trace", {streamed, with(streamed, {"--trace", "/dev/full"})}},

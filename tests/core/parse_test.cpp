@@ -7,6 +7,14 @@
 namespace forebay {
 namespace {
 
+TEST(Split, KeepsEmptyItems) {
+  using Items = std::vector<std::string_view>;
+  EXPECT_EQ(split("a,b"), (Items{"a", "b"}));
+  EXPECT_EQ(split(""), (Items{""}));
+  EXPECT_EQ(split(",a,"), (Items{"", "a", ""}));
+  EXPECT_EQ(split("a:b,c", ':'), (Items{"a", "b,c"}));
+}
+
 TEST(ParseBytes, ReadsUnits) {
   const std::pair<const char*, uint64_t> cases[] = {
       {"0", 0},

@@ -39,7 +39,8 @@ TEST(MeasureKld, AModelIsAtDistanceZeroFromItself) {
   const EvalText text{
       "chat",
       "<|im_start|>user\nWhat is 3 + 4?<|im_end|>\n<|endoftext|><|im_start|>user\nAnd 5 + 6?<|im_end|>\n"};
-  const Result<KldReport> same = measure_kld(a, b, {&text, 1}, {}, {}, {});
+  const std::vector<KldWindow> windows = cut_windows(a, {&text, 1}, {}).value();
+  const Result<KldReport> same = measure_kld(*computed_reference(a), b, {&text, 1}, windows, {}, {}, {});
   ASSERT_TRUE(same.has_value()) << same.error().message;
   EXPECT_EQ(same->total.max, 0.0);
   EXPECT_EQ(same->total.top1, 1.0);
@@ -51,7 +52,7 @@ TEST(MeasureKld, AModelIsAtDistanceZeroFromItself) {
   const EvalText nothing{"empty", "x"};
   KldOptions too_short;
   too_short.window_tokens = 1;
-  EXPECT_FALSE(measure_kld(a, b, {&nothing, 1}, too_short, {}, {}).has_value());
+  EXPECT_FALSE(cut_windows(a, {&nothing, 1}, too_short).has_value());
 }
 
 }  // namespace
