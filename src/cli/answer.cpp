@@ -1,5 +1,7 @@
 #include "cli/answer.h"
 
+#include <chrono>
+
 #include <fmt/format.h>
 
 #include "core/format.h"
@@ -8,14 +10,17 @@
 namespace forebay::cli {
 namespace {
 
-/// How far a long prompt is, on a line that disappears when the answer begins. Only on a terminal.
+/// How far a prompt that takes a while is, on a line that disappears when the answer begins. Only on a
+/// terminal.
 class PromptStatus {
+  using Clock = std::chrono::steady_clock;
+
  public:
   explicit PromptStatus(bool wanted) : wanted_(wanted && is_terminal(stderr) && understands_escapes()) {}
   ~PromptStatus() { clear(); }
 
   void show(int64_t done, int64_t total) {
-    if (!wanted_ || done == total) return;
+    if (!wanted_ || done == total || Clock::now() - start_ < std::chrono::milliseconds(300)) return;
     fmt::print(stderr, "\r\033[K\033[2mreading the prompt: {} of {} tokens\033[0m", done, total);
     std::fflush(stderr);
     shown_ = true;
@@ -28,6 +33,7 @@ class PromptStatus {
   }
 
  private:
+  const Clock::time_point start_ = Clock::now();
   bool wanted_;
   bool shown_ = false;
 };
