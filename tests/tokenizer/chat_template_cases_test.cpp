@@ -33,7 +33,7 @@ TEST(ChatTemplateCases, AgreeWithJinja2) {
         parsed ? parsed->render(recorded["context"], recorded["now"]) : Result<std::string>(parsed.error());
     if (expected.contains("output")) {
       ASSERT_TRUE(output) << output.error().message;
-      EXPECT_EQ(*output, expected["output"]);
+      EXPECT_EQ(*output, expected["output"].get_ref<const std::string&>());
       continue;
     }
     // The words are ours; that it fails, and where, is not.

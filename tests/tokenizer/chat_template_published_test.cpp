@@ -58,8 +58,9 @@ TEST(ChatTemplatePublished, RenderAsInJinja2) {
         ADD_FAILURE() << output.error().message;
         continue;
       }
-      EXPECT_EQ(*output, expected["output"]);
-      n_equal += *output == expected["output"] ? 1 : 0;
+      const std::string& theirs = expected["output"].get_ref<const std::string&>();
+      EXPECT_EQ(*output, theirs);
+      n_equal += *output == theirs ? 1 : 0;
     } else {
       EXPECT_FALSE(output) << "Jinja2 says " << expected["error"];
       n_failed += output ? 0 : 1;
