@@ -49,6 +49,7 @@ struct CommandInfo {
 // One per file.
 CommandInfo run_command();
 CommandInfo serve_command();
+CommandInfo connect_command();
 CommandInfo inspect_command();
 CommandInfo plan_command();
 CommandInfo doctor_command();

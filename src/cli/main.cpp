@@ -23,6 +23,7 @@ std::vector<CommandInfo> all_commands() {
   return {
       run_command(),
       serve_command(),
+      connect_command(),
       inspect_command(),
       plan_command(),
       doctor_command(),

@@ -13,6 +13,7 @@ namespace {
 const std::vector<std::string> kCommands = {
     "run",
     "serve",
+    "connect",
     "inspect",
     "plan",
     "doctor",
