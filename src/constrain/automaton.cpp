@@ -90,7 +90,7 @@ StateId Automaton::intern(std::vector<StackId> stacks, bool accepting) {
 StateId Automaton::compute_next(StateId state, uint8_t byte) {
   std::vector<StackId> closed;
   bool accepting = false;
-  for (size_t i = 0; i < states_[state].stacks.size(); ++i) {
+  for (size_t i = 0; i < states_[state].stacks.size() && closed.size() < kMaxStacks; ++i) {
     const auto [node, below, distance] = stacks_[states_[state].stacks[i]];
     for (const GrammarEdge& edge : grammar_->edges(node))
       if (edge.kind == GrammarEdge::Kind::kRange && edge.lo <= byte && byte <= edge.hi)

@@ -22,6 +22,10 @@ class Automaton {
   /// Numbered states beyond this are forgotten at the next occasion (see trim).
   static constexpr size_t kMaxStates = 8192;
 
+  /// Readings of one text that are followed; of more, some are given up. What is written stays valid: each
+  /// reading alone can be brought to an end.
+  static constexpr size_t kMaxStacks = 2048;
+
   explicit Automaton(std::shared_ptr<const Grammar> grammar);
 
   StateId start() const { return start_; }

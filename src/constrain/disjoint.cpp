@@ -9,9 +9,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kMaxRefs = 16;
-constexpr int kMaxDepth = 8;  // schemas may contain themselves
+/// Comparisons of schemas for one answer: schemas may contain themselves, and each other's members many
+/// times.
+constexpr int kMaxComparisons = 2000;
 
-bool disjoint(const Json& document, const Json& first, const Json& second, int depth);
+bool disjoint(const Json& document, const Json& first, const Json& second, int& n_left);
 
 const Json& resolved(const Json& document, const Json& schema) {
   const Json* at = &schema;
@@ -73,7 +75,7 @@ const Json* member(const Json& schema, const std::string& name) {
 }
 
 /// `a` requires a member that `b` describes otherwise or does not allow.
-bool told_apart_by_member(const Json& document, const Json& a, const Json& b, int depth) {
+bool told_apart_by_member(const Json& document, const Json& a, const Json& b, int& n_left) {
   const auto properties = a.find("properties");
   if (properties == a.end() || !properties->is_object()) return false;
   const auto additional = b.find("additionalProperties");
@@ -81,13 +83,13 @@ bool told_apart_by_member(const Json& document, const Json& a, const Json& b, in
   for (const auto& [name, schema] : properties->items()) {
     if (!requires_member(a, name)) continue;
     const Json* other = member(b, name);
-    if (other ? disjoint(document, schema, *other, depth + 1) : closed) return true;
+    if (other ? disjoint(document, schema, *other, n_left) : closed) return true;
   }
   return false;
 }
 
-bool disjoint(const Json& document, const Json& first, const Json& second, int depth) {
-  if (depth > kMaxDepth) return false;
+bool disjoint(const Json& document, const Json& first, const Json& second, int& n_left) {
+  if (--n_left < 0) return false;
   const Json& a = resolved(document, first);
   const Json& b = resolved(document, second);
   if (a == false || b == false) return true;
@@ -98,13 +100,14 @@ bool disjoint(const Json& document, const Json& first, const Json& second, int d
   if (!a_types.empty() && !b_types.empty() && !share(a_types, b_types)) return true;
   const bool objects = a_types == std::vector<std::string>{"object"} && a_types == b_types;
   return objects &&
-         (told_apart_by_member(document, a, b, depth) || told_apart_by_member(document, b, a, depth));
+         (told_apart_by_member(document, a, b, n_left) || told_apart_by_member(document, b, a, n_left));
 }
 
 }  // namespace
 
 bool are_disjoint(const Json& document, const Json& first, const Json& second) {
-  return disjoint(document, first, second, 0);
+  int n_left = kMaxComparisons;
+  return disjoint(document, first, second, n_left);
 }
 
 }  // namespace forebay

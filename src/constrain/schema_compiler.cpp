@@ -15,6 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kMaxDepth = 128;
+constexpr size_t kMaxOneOf = 64;       // each is compared with each
 constexpr int64_t kMaxCount = 20'000;  // of characters or elements that a schema counts
 
 const std::set<std::string, std::less<>> kAnnotations = {
@@ -228,9 +229,12 @@ Result<RuleId> SchemaCompiler::compile_choice(const Json& schema, const char* ke
                                               const std::string& path) {
   const Json& choices = schema[keyword];
   if (!choices.is_array() || choices.empty()) return wrong(path, fmt::format("{}: expected a list", keyword));
+  const bool exactly_one = std::string_view(keyword) == "oneOf";
+  if (exactly_one && choices.size() > kMaxOneOf)
+    return unsupported(path, fmt::format("oneOf of more than {} schemas", kMaxOneOf));
   std::vector<RuleId> rules;
   for (size_t i = 0; i < choices.size(); ++i) {
-    if (std::string_view(keyword) == "oneOf")
+    if (exactly_one)
       for (size_t j = 0; j < i; ++j)
         if (!are_disjoint(document_, choices[j], choices[i]))
           return unsupported(

@@ -254,6 +254,27 @@ TEST(Schema, RandomTextsAreValidElsewhereToo) {
   std::remove(file.c_str());
 }
 
+/// Small schemas that ask for much work.
+TEST(Schema, HostileSchemasTakeNoTime) {
+  Json member = {{"type", "object"}, {"properties", Json::object()}, {"required", Json::array()}};
+  for (int i = 0; i < 12; ++i) {
+    member["properties"]["p" + std::to_string(i)] = {{"$ref", "#/$defs/m"}};
+    member["required"].push_back("p" + std::to_string(i));
+  }
+  Json other = member;
+  other["title"] = "other";
+  EXPECT_FALSE(compile_schema({{"oneOf", {{{"$ref", "#/$defs/m"}}, {{"$ref", "#/$defs/o"}}}},
+                               {"$defs", {{"m", member}, {"o", other}}}}));
+
+  Json many = {{"anyOf", Json::array({{{"type", "null"}}})}};
+  for (int i = 0; i < 50; ++i) many["anyOf"].push_back({{"type", "array"}, {"items", {{"$ref", "#"}}}});
+  Result<Grammar> grammar = compile_schema(many);
+  ASSERT_TRUE(grammar);
+  Automaton automaton(std::make_shared<const Grammar>(std::move(*grammar)));
+  const std::string deep(20, '[');
+  EXPECT_TRUE(reads(automaton, deep + "null" + std::string(20, ']')));
+}
+
 TEST(Schema, ManyStatesAreForgotten) {
   const auto grammar = grammar_of(R"({"type": "string", "maxLength": 20000})");
   Automaton automaton(grammar);
