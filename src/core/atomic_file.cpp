@@ -11,6 +11,13 @@ Result<AtomicFile> AtomicFile::create(Storage& storage, const Path& path) {
   return AtomicFile(storage, path, std::move(partial), std::move(file));
 }
 
+Result<AtomicFile> AtomicFile::create_direct(Storage& storage, const Path& path, uint64_t bytes) {
+  Path partial = path;
+  partial += ".partial";
+  std::unique_ptr<WritableFile> file = TRY(storage.create_direct(partial, bytes));
+  return AtomicFile(storage, path, std::move(partial), std::move(file));
+}
+
 AtomicFile::AtomicFile(Storage& storage, Path final_path, Path partial_path,
                        std::unique_ptr<WritableFile> file)
     : storage_(&storage),

@@ -66,6 +66,11 @@ class FaultyWritableFile : public WritableFile {
     TRY(counter_->step(StorageOp::kWrite, path()));
     return below_->write_at(offset, bytes);
   }
+  Result<void> write_pages(uint64_t offset, std::span<const std::byte> pages) override {
+    TRY(counter_->step(StorageOp::kWrite, path()));
+    return below_->write_pages(offset, pages);
+  }
+  bool direct() const override { return below_->direct(); }
   Result<void> sync() override {
     TRY(counter_->step(StorageOp::kSync, path()));
     return below_->sync();
@@ -104,6 +109,12 @@ Result<std::unique_ptr<ReadableFile>> FaultyStorage::open_direct(const Path& pat
 Result<std::unique_ptr<WritableFile>> FaultyStorage::create(const Path& path) {
   TRY(counter_->step(StorageOp::kCreate, path));
   std::unique_ptr<WritableFile> file = TRY(below_.create(path));
+  return std::unique_ptr<WritableFile>(std::make_unique<FaultyWritableFile>(std::move(file), counter_));
+}
+
+Result<std::unique_ptr<WritableFile>> FaultyStorage::create_direct(const Path& path, uint64_t bytes) {
+  TRY(counter_->step(StorageOp::kCreate, path));
+  std::unique_ptr<WritableFile> file = TRY(below_.create_direct(path, bytes));
   return std::unique_ptr<WritableFile>(std::make_unique<FaultyWritableFile>(std::move(file), counter_));
 }
 

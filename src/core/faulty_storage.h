@@ -29,9 +29,16 @@ class FaultyStorage : public Storage {
   Result<std::unique_ptr<ReadableFile>> open(const Path& path) override;
   Result<std::unique_ptr<ReadableFile>> open_direct(const Path& path) override;
   Result<std::unique_ptr<WritableFile>> create(const Path& path) override;
+  Result<std::unique_ptr<WritableFile>> create_direct(const Path& path, uint64_t bytes) override;
   Result<void> rename(const Path& from, const Path& to) override;
   Result<void> remove(const Path& path) override;
   bool exists(const Path& path) override;
+  Result<std::vector<FileEntry>> list(const Path& directory) override { return below_.list(directory); }
+  Result<void> make_directory(const Path& path) override { return below_.make_directory(path); }
+  Result<void> touch(const Path& path) override { return below_.touch(path); }
+  Result<std::unique_ptr<FileLock>> lock(const Path& path, bool wait) override {
+    return below_.lock(path, wait);
+  }
 
   struct Counter;
 

@@ -1,10 +1,14 @@
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -185,6 +189,68 @@ class PosixWritableFile : public WritableFile {
   uint64_t position_ = 0;
 };
 
+/// A file whose bytes are there from the start and are written in pages, past the page cache where `direct`
+/// is open.
+class PosixPagedFile : public WritableFile {
+ public:
+  PosixPagedFile(Path path, Descriptor fd, std::optional<Descriptor> direct, uint64_t size)
+      : path_(std::move(path)), fd_(std::move(fd)), direct_(std::move(direct)), size_(size) {}
+
+  const Path& path() const override { return path_; }
+  uint64_t position() const override { return size_; }
+  bool direct() const override { return direct_.has_value(); }
+
+  Result<void> append(std::span<const std::byte>) override {
+    return Error{Code::kUnsupported, fmt::format("{}: append to a file of pages", path_.string())};
+  }
+  Result<void> write_at(uint64_t offset, std::span<const std::byte> bytes) override {
+    return write_all(fd_, offset, bytes);
+  }
+  Result<void> write_pages(uint64_t offset, std::span<const std::byte> pages) override {
+    ENSURE(offset % kPageBytes == 0 && pages.size() % kPageBytes == 0 &&
+               reinterpret_cast<uintptr_t>(pages.data()) % kPageBytes == 0,
+           "write_pages wants whole pages");
+    return write_all(direct_ ? *direct_ : fd_, offset, pages);
+  }
+  Result<void> sync() override {
+    if (::fsync(fd_.get()) != 0) return system_error(path_, "sync");
+    return {};
+  }
+  Result<void> close() override {
+    direct_.reset();
+    if (::close(fd_.release()) != 0 && errno != EINTR) return system_error(path_, "close");
+    return {};
+  }
+
+ private:
+  Result<void> write_all(const Descriptor& fd, uint64_t offset, std::span<const std::byte> bytes) {
+    ENSURE(offset <= size_ && bytes.size() <= size_ - offset, "write beyond the bytes that were taken");
+    size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t n =
+          ::pwrite(fd.get(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0)
+        return system_error(path_, fmt::format("write of {} bytes at offset {}", bytes.size(), offset));
+      done += static_cast<size_t>(n);
+    }
+    return {};
+  }
+
+  const Path path_;
+  Descriptor fd_;
+  std::optional<Descriptor> direct_;
+  const uint64_t size_;
+};
+
+class PosixLock : public FileLock {
+ public:
+  explicit PosixLock(Descriptor fd) : fd_(std::move(fd)) {}
+
+ private:
+  Descriptor fd_;
+};
+
 /// Makes the names in a directory durable.
 Result<void> sync_directory(const Path& directory) {
   const Path path = directory.empty() ? Path(".") : directory;
@@ -234,6 +300,30 @@ class PosixStorage : public Storage {
     return std::unique_ptr<WritableFile>(std::make_unique<PosixWritableFile>(path, std::move(fd)));
   }
 
+  Result<std::unique_ptr<WritableFile>> create_direct(const Path& path, uint64_t bytes) override {
+    Descriptor fd = TRY(open_descriptor(path, O_WRONLY | O_CREAT | O_TRUNC));
+    int failed;
+    do {
+      failed = bytes == 0 ? 0 : ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes));
+    } while (failed == EINTR);
+    if (failed != 0) {
+      errno = failed;
+      Error error = system_error(path, fmt::format("taking {} bytes", bytes));
+      ::unlink(path.c_str());
+      return error;
+    }
+    std::optional<Descriptor> direct;
+    if (Result<Descriptor> opened = open_descriptor(path, O_WRONLY | O_DIRECT)) {
+      // Some file systems take the flag and then refuse the writes: one page of the zeros that are there
+      // tells.
+      alignas(4096) static const std::byte page[4096] = {};
+      if (bytes >= sizeof page && ::pwrite(opened->get(), page, sizeof page, 0) == sizeof page)
+        direct.emplace(std::move(opened).value());
+    }
+    return std::unique_ptr<WritableFile>(
+        std::make_unique<PosixPagedFile>(path, std::move(fd), std::move(direct), bytes));
+  }
+
   Result<void> rename(const Path& from, const Path& to) override {
     if (::rename(from.c_str(), to.c_str()) != 0)
       return system_error(from, fmt::format("rename to {}", to.string()));
@@ -246,6 +336,46 @@ class PosixStorage : public Storage {
   }
 
   bool exists(const Path& path) override { return ::access(path.c_str(), F_OK) == 0; }
+
+  Result<std::vector<FileEntry>> list(const Path& directory) override {
+    DIR* stream = ::opendir(directory.c_str());
+    if (stream == nullptr) return system_error(directory, "list");
+    std::vector<FileEntry> entries;
+    while (const dirent* entry = ::readdir(stream)) {
+      struct stat status;
+      // One that has gone since is not there.
+      if (::fstatat(::dirfd(stream), entry->d_name, &status, 0) != 0 || !S_ISREG(status.st_mode)) continue;
+      entries.push_back({entry->d_name, static_cast<uint64_t>(status.st_size),
+                         int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec});
+    }
+    ::closedir(stream);
+    return entries;
+  }
+
+  Result<void> make_directory(const Path& path) override {
+    std::error_code failed;
+    std::filesystem::create_directories(path, failed);
+    if (failed)
+      return Error{Code::kIo,
+                   fmt::format("{}: making the directory failed: {}", path.string(), failed.message())};
+    return {};
+  }
+
+  Result<void> touch(const Path& path) override {
+    if (::utimensat(AT_FDCWD, path.c_str(), nullptr, 0) != 0) return system_error(path, "touch");
+    return {};
+  }
+
+  Result<std::unique_ptr<FileLock>> lock(const Path& path, bool wait) override {
+    Descriptor fd = TRY(open_descriptor(path, O_RDWR | O_CREAT));
+    int failed;
+    do {
+      failed = ::flock(fd.get(), wait ? LOCK_EX : LOCK_EX | LOCK_NB);
+    } while (failed != 0 && errno == EINTR);
+    if (failed != 0 && errno == EWOULDBLOCK) return std::unique_ptr<FileLock>();
+    if (failed != 0) return system_error(path, "lock");
+    return std::unique_ptr<FileLock>(std::make_unique<PosixLock>(std::move(fd)));
+  }
 };
 
 }  // namespace

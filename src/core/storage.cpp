@@ -1,5 +1,6 @@
 #include "core/storage.h"
 
+#include <algorithm>
 #include <new>
 
 #include <fmt/format.h>
@@ -26,6 +27,34 @@ Result<Container> read_whole(Storage& storage, const Path& path, uint64_t limit_
 }
 
 }  // namespace
+
+namespace {
+
+Error no_directories(const Path& path) {
+  return {Code::kUnsupported, fmt::format("{}: this storage has no directories", path.string())};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WritableFile>> Storage::create_direct(const Path& path, uint64_t bytes) {
+  std::unique_ptr<WritableFile> file = TRY(create(path));
+  const std::vector<std::byte> zeros(std::min<uint64_t>(bytes, 1 << 20));
+  for (uint64_t done = 0; done < bytes; done += zeros.size())
+    TRY(file->append(std::span(zeros).first(std::min<uint64_t>(zeros.size(), bytes - done))));
+  return file;
+}
+Result<std::vector<FileEntry>> Storage::list(const Path& directory) {
+  return no_directories(directory);
+}
+Result<void> Storage::make_directory(const Path& path) {
+  return no_directories(path);
+}
+Result<void> Storage::touch(const Path& path) {
+  return no_directories(path);
+}
+Result<std::unique_ptr<FileLock>> Storage::lock(const Path& path, bool) {
+  return no_directories(path);
+}
 
 Result<std::vector<std::byte>> read_file(Storage& storage, const Path& path, uint64_t limit_bytes) {
   return read_whole<std::vector<std::byte>>(storage, path, limit_bytes);

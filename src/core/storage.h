@@ -55,8 +55,28 @@ class WritableFile {
   virtual Result<void> append(std::span<const std::byte> bytes) = 0;
   /// Overwrites bytes that were already appended (headers whose content is known last).
   virtual Result<void> write_at(uint64_t offset, std::span<const std::byte> bytes) = 0;
+  /// Whole pages at a page border, from page-aligned memory, within the bytes that create_direct took.
+  /// Thread-safe where direct() is true; else as write_at.
+  virtual Result<void> write_pages(uint64_t offset, std::span<const std::byte> pages) {
+    return write_at(offset, pages);
+  }
+  /// Whether write_pages goes past the page cache.
+  virtual bool direct() const { return false; }
   virtual Result<void> sync() = 0;
   virtual Result<void> close() = 0;
+};
+
+/// One file of a directory.
+struct FileEntry {
+  std::string name;
+  uint64_t bytes = 0;
+  int64_t modified = 0;  // nanoseconds since 1970
+};
+
+/// Held while it lives; the system lets go of it when the process ends, however that happens.
+class FileLock {
+ public:
+  virtual ~FileLock() = default;
 };
 
 /// Thread-safe.
@@ -68,9 +88,23 @@ class Storage {
   virtual Result<std::unique_ptr<ReadableFile>> open_direct(const Path& path) { return open(path); }
   /// Creates or truncates.
   virtual Result<std::unique_ptr<WritableFile>> create(const Path& path) = 0;
+  /// The same for a file of exactly `bytes` bytes, whole pages, to be filled by write_pages: what the disk
+  /// does not hold fails here.
+  virtual Result<std::unique_ptr<WritableFile>> create_direct(const Path& path, uint64_t bytes);
   virtual Result<void> rename(const Path& from, const Path& to) = 0;
   virtual Result<void> remove(const Path& path) = 0;
   virtual bool exists(const Path& path) = 0;
+
+  // Of directories; storages that have none say kUnsupported.
+  /// The regular files, in no order.
+  virtual Result<std::vector<FileEntry>> list(const Path& directory);
+  /// And what leads to it. One that is there already is fine.
+  virtual Result<void> make_directory(const Path& path);
+  /// The file was modified now.
+  virtual Result<void> touch(const Path& path);
+  /// Makes the file if it is not there, and is its only holder among all processes. Null where another holds
+  /// it and `wait` is false.
+  virtual Result<std::unique_ptr<FileLock>> lock(const Path& path, bool wait);
 };
 
 /// The operating system's files.
@@ -86,6 +120,8 @@ Result<std::string> read_text(Storage& storage, const Path& path, uint64_t limit
 class AtomicFile {
  public:
   static Result<AtomicFile> create(Storage& storage, const Path& path);
+  /// For file().write_pages: Storage::create_direct.
+  static Result<AtomicFile> create_direct(Storage& storage, const Path& path, uint64_t bytes);
   AtomicFile(AtomicFile&&) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();

@@ -122,7 +122,8 @@ Result<SyncReport> Session::prepare(std::span<const int32_t> prompt) {
   report.why = s.rewind_to(parting.first - s.tokens.begin(), report.n_prompt);
   report.n_reused = static_cast<int64_t>(s.tokens.size());
   report.n_prefilled = report.n_prompt - report.n_reused;
-  s.stops = stops_in(prompt, report.n_reused, s.engine.turn_token);
+  s.stops.clear();
+  if (s.state.is_recurrent()) s.stops = stops_in(prompt, report.n_reused, s.engine.turn_token);
   if (report.n_prefilled == 0) s.after_part(0);
   return report;
 }
