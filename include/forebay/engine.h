@@ -49,6 +49,10 @@ struct EngineOptions {
                                 // before; 0: four copies of its recurrent state, and 64 MiB where these are
                                 // small and no budget is set
 
+  std::string cache_dir;  // keep what sessions read in files here and find it again, in later runs too
+  uint64_t cache_bytes =
+      uint64_t{8} << 30;  // at most, of all its files; the ones used longest ago leave; 0: no limit
+
   std::string trace;  // record every row's routing in this file (docs/formats/trace.md)
 
   // Changes results: what block-quantised weights are multiplied with is rounded to 8 bits, several times
@@ -86,6 +90,16 @@ struct ModelInfo {
                              // else temperature 0.7, top_p 0.95, top_k 20
 };
 
+/// A directory of states (EngineOptions::cache_dir).
+struct CacheDirStats {
+  uint64_t n_files = 0;
+  uint64_t bytes = 0;
+  uint64_t n_saved = 0;      // by this engine, as all below
+  uint64_t n_pruned = 0;     // to make room
+  uint64_t n_discarded = 0;  // corrupt, unfinished or without what they go on from
+  uint64_t n_not_saved = 0;  // the disk or the budget said no
+};
+
 /// What was planned before anything was allocated.
 struct PlanSummary {
   std::string text;              // at most 8 lines
@@ -98,6 +112,7 @@ struct SyncReport {
   int64_t n_prompt = 0;
   int64_t n_reused = 0;     // already in the session's state
   int64_t n_prefilled = 0;  // computed now
+  int64_t n_loaded = 0;     // of the reused ones, how many came from a file
   double seconds = 0;
   std::string why;  // "extends the live state", "restored the snapshot at 812",
                     // ... in words
@@ -165,6 +180,8 @@ class Engine {
 
   /// Empty when experts are mapped or the model has none.
   std::optional<ExpertCacheStats> expert_stats();
+  /// With a cache_dir; waits for what is being written.
+  std::optional<CacheDirStats> cache_dir_stats();
   /// With streamed experts.
   const std::optional<PlanSummary>& plan() const;
   /// Completes the trace, if there is one; nothing is recorded afterwards. Errors: kIo, of any write so far.
@@ -206,6 +223,17 @@ class Session {
   std::span<const float> logits() const;
   /// The tokens whose state this is.
   std::span<const int32_t> tokens() const;
+
+  /// The turn is over: with a cache_dir, what later prompts are likely to begin with is written while the
+  /// session goes on. generate() does it by itself.
+  void end_turn();
+  /// Writes the state to a file (docs/formats/session.md) from which load() goes on bit for bit, in another
+  /// process too. Errors: kIo.
+  Result<void> save(const std::string& path) const;
+  /// Makes the state that of a file, of the same model and the same options that change results; returns its
+  /// tokens. What is wrong with a file is found before the state changes, but for bytes that cannot be read
+  /// or are damaged: then the session is empty.
+  Result<int64_t> load(const std::string& path);
 
   /// sync(prompt), then tokens until something ends the answer.
   Result<GenerateReport> generate(std::span<const int32_t> prompt, const GenerateOptions& options,

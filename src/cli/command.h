@@ -56,6 +56,7 @@ CommandInfo doctor_command();
 CommandInfo logits_command();
 CommandInfo bench_command();
 CommandInfo pack_command();
+CommandInfo session_command();
 CommandInfo convert_command();
 CommandInfo kld_command();
 CommandInfo route_curve_command();

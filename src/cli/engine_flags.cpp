@@ -105,6 +105,13 @@ Result<void> EngineFlags::choose_route_bias() {
   return {};
 }
 
+void EngineFlags::declare_cache(FlagTable& flags) {
+  flags.text("--cache-dir", "DIR", cache_dir,
+             "keep states in this directory, and find in it what a prompt begins with; changes no result");
+  flags.bytes("--cache-size", "SIZE", cache_size,
+              "most bytes of all states in --cache-dir: those used longest ago leave; 0: no limit");
+}
+
 Result<EngineOptions> EngineFlags::resolve() {
   const auto refuse = [](std::string message) { return Error{Code::kInvalidArgument, std::move(message)}; };
   if (experts && *experts != "stream") {
@@ -136,6 +143,8 @@ Result<EngineOptions> EngineFlags::resolve() {
                        .read_engine = *read_engine_from_name(*io),
                        .expert_pack = pack,
                        .prefetch = *prefetch == "on",
+                       .cache_dir = cache_dir,
+                       .cache_bytes = cache_size,
                        .trace = trace,
                        .int8_activations = *activations == "int8" && !reference_kernels,
                        .kv = kv ? kv_type_from_name(*kv) : std::nullopt,

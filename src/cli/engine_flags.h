@@ -30,6 +30,8 @@ struct EngineFlags {
   std::optional<std::string> activations = "f32";  // commands that answer people set "int8"
   std::optional<std::string> kv = "f32";           // those leave it to the model: absent
   bool reference_kernels = false;
+  std::string cache_dir;
+  uint64_t cache_size = uint64_t{8} << 30;
 
   void declare_model(FlagTable& flags);
   void declare_context(FlagTable& flags);
@@ -37,6 +39,7 @@ struct EngineFlags {
   void declare_kernels(FlagTable& flags);
   void declare_placement(FlagTable& flags);  // of experts
   void declare_experts(FlagTable& flags);    // that, and what routing does with it
+  void declare_cache(FlagTable& flags);
 
   /// The options for Engine::open; fills in the embedded model when none was named. Errors: kInvalidArgument
   /// for flags that contradict each other.

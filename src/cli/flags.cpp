@@ -171,7 +171,7 @@ Result<FlagTable::Parsed> FlagTable::parse(std::span<const char* const> argument
               : app.add_option(row.names, keep)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
       // Else "[1, 2]" as a value would be taken apart.
       option->allow_extra_args(false);
-      if (row.takes_many) option->expected(1, 1 << 16);
+      if (row.takes_many) option->expected(1, 1 << 16)->allow_extra_args(row.is_positional());
     }
     app.parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::CallForHelp&) {

@@ -35,6 +35,7 @@ std::vector<CommandInfo> all_commands() {
       replay_command(),
       bench_command(),
       pack_command(),
+      session_command(),
       tokenize_command(),
       template_command(),
       logits_command(),

@@ -40,6 +40,7 @@ class RunCommand : public Command {
   std::optional<std::string> system_;
   std::optional<std::string> think_;
   std::optional<std::string> stats_;
+  std::string save_session_, load_session_;
   std::vector<std::string> stop_;
   int64_t n_tokens_ = -1;
   int log_probs_ = 0;
@@ -69,6 +70,13 @@ void RunCommand::declare(FlagTable& flags) {
   engine_.declare_speed(flags);
   engine_.declare_experts(flags);
   engine_.declare_kernels(flags);
+  flags.section("State that lasts");
+  flags.text("--save-session", "FILE", save_session_,
+             "afterwards, write the state of prompt and answer: --load-session goes on from it bit for bit");
+  flags.text("--load-session", "FILE", load_session_,
+             "begin with a saved state; what the prompt has in common with it is not read again");
+  engine_.declare_cache(flags);
+  flags.section("What is said");
   flags.choice("--stats", {"json"}, stats_,
                "the last line on standard error: where time and bytes went, one JSON object");
   verbosity_.declare(flags);
@@ -79,6 +87,8 @@ Result<void> RunCommand::check() {
   const auto refuse = [](std::string message) { return Error{Code::kInvalidArgument, std::move(message)}; };
   if (raw_ && system_) return refuse("--system needs the chat template that --raw leaves out");
   if (raw_ && think_) return refuse("--think needs the chat template that --raw leaves out");
+  if (is_chat() && (!save_session_.empty() || !load_session_.empty()))
+    return refuse("--save-session and --load-session need a prompt; in a chat, --cache-dir keeps the state");
   if (log_probs_ > 0 && !json_) return refuse("--logprobs needs --json");
   for (const std::string& text : stop_)
     if (text.empty()) return refuse("--stop: an empty text");
@@ -150,11 +160,13 @@ Result<ExitCode> RunCommand::answer_once(Engine& engine, const GenerateOptions& 
   }
   const std::vector<int32_t> ids = TRY(engine.tokenize(prompt));
   Session session = TRY(engine.new_session());
+  if (!load_session_.empty()) TRY(session.load(load_session_));
   const AnswerStyle style{
       .raw = raw_, .show = !json_, .show_reasoning = !verbosity_.quiet, .keep_log_probs = json_};
   const Answer answer =
       TRY(answer_prompt(session, ids, !raw_ && ends_inside_thinking(prompt), options, style, stop));
   log::debug("state: {}", answer.report.prompt.why);
+  if (!save_session_.empty() && !answer.cancelled) TRY(session.save(save_session_));
   if (json_) fmt::print("{}\n", as_json(engine, answer, flags));
   if (!verbosity_.quiet) {
     Writer notes(stderr, Writer::Style::kDim);
@@ -173,6 +185,8 @@ std::string RunCommand::stats_json(Engine& engine, const Answer& answer) const {
   json.begin_object();
   json.key("prompt_tokens").integer(report.prompt.n_prompt);
   json.key("reused_tokens").integer(report.prompt.n_reused);
+  json.key("loaded_tokens").integer(report.prompt.n_loaded);
+  json.key("reuse").string(report.prompt.why);
   json.key("prompt_seconds").number(report.prompt.seconds);
   json.key("tokens").integer(report.n_generated);
   json.key("decode_seconds").number(report.decode_seconds);
@@ -196,6 +210,8 @@ std::string RunCommand::as_json(Engine& engine, const Answer& answer, const Flag
   json.key("finish_reason").string(name_of(report.reason));
   json.key("prompt_tokens").integer(report.prompt.n_prompt);
   json.key("reused_tokens").integer(report.prompt.n_reused);
+  json.key("loaded_tokens").integer(report.prompt.n_loaded);
+  json.key("reuse").string(report.prompt.why);
   json.key("tokens").integer(report.n_generated);
   json.key("prompt_seconds").number(report.prompt.seconds);
   json.key("decode_seconds").number(report.decode_seconds);

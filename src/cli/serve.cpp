@@ -69,6 +69,9 @@ void ServeCommand::declare(FlagTable& flags) {
   engine_.declare_speed(flags);
   engine_.declare_experts(flags);
   engine_.declare_kernels(flags);
+  flags.section("State that lasts");
+  engine_.declare_cache(flags);
+  flags.section("What is said");
   flags.choice("--stats", {"json"}, stats_,
                "at the end, the last line on standard error: where time and bytes went, one JSON object");
   verbosity_.declare(flags);

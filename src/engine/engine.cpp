@@ -9,6 +9,7 @@
 
 #include "engine/engine_impl.h"
 #include "engine/gguf_vocabulary.h"
+#include "engine/session_facts.h"
 #include "engine/stops.h"
 #include "plan/machine.h"
 #include "plan/memory_plan.h"
@@ -191,6 +192,10 @@ Result<Engine> Engine::open(const EngineOptions& options) {
   info.has_chat_template = impl->chat_template.has_value();
   info.has_mtp = impl->model->has_mtp();
   info.sampling = TRY(default_sampling(metadata));
+  if (!options.cache_dir.empty())
+    impl->prefixes =
+        TRY(PrefixStore::open(*impl->storage, {options.cache_dir, options.cache_bytes, session_facts(*impl),
+                                               has_recurrent_state(impl->model->config())}));
   // Padding rows of the vocabulary have logits too; nothing may sample them.
   for (int32_t id = 0; id < config.n_vocab; ++id)
     if (impl->tokenizer &&
@@ -248,6 +253,13 @@ const std::optional<PlanSummary>& Engine::plan() const {
 Result<void> Engine::finish_trace() {
   if (impl_->trace == nullptr) return {};
   return impl_->trace->finish();
+}
+
+std::optional<CacheDirStats> Engine::cache_dir_stats() {
+  if (impl_->prefixes == nullptr) return std::nullopt;
+  impl_->prefixes->wait();
+  const PrefixStoreStats s = impl_->prefixes->stats();
+  return CacheDirStats{s.n_files, s.bytes, s.n_saved, s.n_pruned, s.n_discarded, s.n_not_saved};
 }
 
 std::optional<ExpertCacheStats> Engine::expert_stats() {

@@ -12,6 +12,7 @@
 #include "gguf/gguf.h"
 #include "kernels/context.h"
 #include "model/model.h"
+#include "session/prefix_store.h"
 #include "tokenizer/chat_template.h"
 #include "tokenizer/tokenizer.h"
 #include "trace/trace.h"
@@ -43,7 +44,10 @@ struct Engine::Impl {
   std::string no_tokenizer;  // why there is none
   std::optional<ChatTemplate> chat_template;
   std::string no_template;
-  int32_t turn_token = -1;  // opens every message of a rendered chat; -1: not known
+  std::unique_ptr<PrefixStore> prefixes;  // with a cache_dir
+  std::optional<bool> answers_kept;       // whether the last prompt began with the answer before it as it was
+  std::vector<std::string> session_facts;  // by session_facts.h, on first use
+  int32_t turn_token = -1;                 // opens every message of a rendered chat; -1: not known
 };
 
 }  // namespace forebay

@@ -68,6 +68,7 @@ void Generation::end(FinishReason reason, const TokenCallback& on_token) {
   if (decoding_since_) report_.decode_seconds = seconds_between(*decoding_since_, Clock::now());
   const std::string text = stops_.push(decoder_.finish()) + stops_.finish();
   if (!text.empty()) on_token({-1, text, 0, {}});
+  session_->end_turn();
 }
 
 Result<void> Generation::take(const TokenCallback& on_token) {

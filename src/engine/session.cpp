@@ -7,6 +7,7 @@
 
 #include "engine/batch.h"
 #include "engine/generation.h"
+#include "engine/session_facts.h"
 #include "engine/session_impl.h"
 #include "engine/stops.h"
 
@@ -24,6 +25,14 @@ uint64_t usual_snapshot_bytes(uint64_t one, bool planned) {
 
 Error cancelled(int64_t done, int64_t total) {
   return {Code::kCancelled, fmt::format("prompt: cancelled at {} of {} tokens", done, total)};
+}
+
+/// The place to go back to for a prompt that shares n_common tokens, or null. The whole prompt is of use
+/// where its logits were kept; else its last token is run again.
+const Place* usable_place(const SnapshotPool& places, int64_t n_common, int64_t n_prompt) {
+  const Place* place = places.nearest(n_common);
+  if (place == nullptr || place->n_cells() < n_prompt || !place->logits.empty()) return place;
+  return places.nearest(n_prompt - 1);
 }
 
 }  // namespace
@@ -53,6 +62,9 @@ Session::Impl& Session::impl() {
 }
 
 void Session::reset() {
+  impl_->before_overwriting(0);
+  impl_->own_files.clear();
+  impl_->n_last_prompt = 0;
   impl_->state.reset();
   impl_->forget_lost_state();
 }
@@ -60,9 +72,22 @@ void Session::reset() {
 void Session::Impl::forget_lost_state() {
   logits_valid = false;
   if (state.n_cells() > 0) return;
+  exact = true;
   tokens.clear();
   places.clear();
   stops.clear();
+}
+
+void Session::Impl::before_overwriting(int64_t n_cells) {
+  if (saving.valid() && n_cells < n_saving) saving.wait();
+}
+
+int64_t Session::Impl::n_reusable(int64_t n_common, int64_t n_prompt) const {
+  const auto n_live = static_cast<int64_t>(tokens.size());
+  if (n_common == n_live && (n_prompt > n_live || logits_valid)) return n_live;
+  if (const int64_t usable = std::min(n_common, n_prompt - 1); state.can_rewind(usable)) return usable;
+  const Place* place = usable_place(places, n_common, n_prompt);
+  return place == nullptr ? 0 : place->n_cells();
 }
 
 std::string Session::Impl::rewind_to(int64_t n_common, int64_t n_prompt) {
@@ -72,17 +97,15 @@ std::string Session::Impl::rewind_to(int64_t n_common, int64_t n_prompt) {
   const bool whole = n_common == n_live && (n_prompt > n_live || logits_valid);
   if (whole) return n_prompt > n_live ? "extends the live state" : "is the live state";
 
+  before_overwriting(n_reusable(n_common, n_prompt));
   logits_valid = false;
   const std::string parts = fmt::format("parts from the live state at {} of {} tokens", n_common, n_live);
-  // The whole prompt is of use where its logits were kept; else its last token is run again.
-  const Place* place = places.nearest(n_common);
-  if (place != nullptr && place->n_cells() == n_prompt && place->logits.empty())
-    place = places.nearest(n_prompt - 1);
   if (const int64_t usable = std::min(n_common, n_prompt - 1); state.rewind(usable)) {
     places.cut(usable);
     tokens.resize(usable);
     return fmt::format("{}: dropped the tokens from {} on", parts, usable);
   }
+  const Place* place = usable_place(places, n_common, n_prompt);
   if (place != nullptr && state.restore(*place->snapshot)) {
     logits = place->logits;
     logits_valid = !logits.empty();
@@ -93,6 +116,41 @@ std::string Session::Impl::rewind_to(int64_t n_common, int64_t n_prompt) {
   state.reset();
   forget_lost_state();
   return fmt::format("{}, before every snapshot: read again", parts);
+}
+
+std::string Session::Impl::load_prefix(std::span<const int32_t> prompt, int64_t n_local, SyncReport& report) {
+  // Reading a file costs about as much as a few tokens.
+  constexpr int64_t kWorthAFile = 16;
+  std::string problem;
+  while (true) {
+    const PrefixStore::Find found = engine.prefixes->find(prompt, own_files);
+    learn_at = found.learn_at > n_local ? found.learn_at : 0;
+    if (problem.empty()) problem = found.why_not;
+    if (found.n_usable < n_local + kWorthAFile || found.n_usable <= n_local) return problem;
+    const auto use = [&]() -> Result<void> {
+      SessionReader reader = TRY(engine.prefixes->open_file(found.name));
+      before_overwriting(0);
+      TRY(load(reader));
+      // Rows can be dropped where nothing is recurrent.
+      if (found.n_usable < state.n_cells()) {
+        TRY(state.rewind(found.n_usable));
+        tokens.resize(found.n_usable);
+        logits_valid = false;
+      }
+      return {};
+    };
+    Result<void> used = use();
+    if (used) {
+      own_files.insert(found.name);
+      report.n_loaded = found.n_usable;
+      return fmt::format("loaded {} tokens from {}", found.n_usable, found.name);
+    }
+    problem = used.error().message;
+    if (state.n_cells() == 0) n_local = 0;
+    // What cannot be read may come back; what is damaged will not.
+    if (used.error().code != Code::kCorrupt) return problem;
+    engine.prefixes->discard(found.name, problem);
+  }
 }
 
 int64_t Session::Impl::next_part(int64_t done, int64_t total, int64_t most) const {
@@ -107,6 +165,8 @@ void Session::Impl::after_part(int64_t n_left) {
     places.add(state, logits_valid ? logits : std::vector<float>());
   else if (std::binary_search(stops.begin(), stops.end(), state.n_cells()))
     places.add(state, {});
+  if (engine.prefixes != nullptr && learn_at > 0 && state.n_cells() == learn_at)
+    save_prefix(std::make_shared<Snapshot>(state.snapshot()), {}, /*shared=*/true);
 }
 
 Result<SyncReport> Session::prepare(std::span<const int32_t> prompt) {
@@ -118,12 +178,34 @@ Result<SyncReport> Session::prepare(std::span<const int32_t> prompt) {
                              s.state.context())};
   SyncReport report;
   report.n_prompt = static_cast<int64_t>(prompt.size());
-  const auto parting = std::mismatch(s.tokens.begin(), s.tokens.end(), prompt.begin(), prompt.end());
-  report.why = s.rewind_to(parting.first - s.tokens.begin(), report.n_prompt);
+  const auto n_live = static_cast<int64_t>(s.tokens.size());
+  int64_t n_common =
+      std::mismatch(s.tokens.begin(), s.tokens.end(), prompt.begin(), prompt.end()).first - s.tokens.begin();
+  if (n_live > s.n_last_prompt && s.n_last_prompt > 0 && n_common < report.n_prompt)
+    s.engine.answers_kept = n_common == n_live;
+  std::string from_file;
+  s.learn_at = 0;
+  if (s.engine.prefixes != nullptr)
+    from_file = s.load_prefix(prompt, s.n_reusable(n_common, report.n_prompt), report);
+  if (report.n_loaded > 0) {
+    report.why = from_file;
+    if (n_live > 0)
+      report.why += fmt::format(" (parts from the live state at {} of {} tokens)", n_common, n_live);
+  } else {
+    n_common =
+        std::min(n_common, static_cast<int64_t>(s.tokens.size()));  // a file that failed took the state
+    report.why = s.rewind_to(n_common, report.n_prompt);
+    if (!from_file.empty()) report.why += "; no file used: " + from_file;
+  }
   report.n_reused = static_cast<int64_t>(s.tokens.size());
+  s.n_last_prompt = report.n_prompt;
   report.n_prefilled = report.n_prompt - report.n_reused;
   s.stops.clear();
   if (s.state.is_recurrent()) s.stops = stops_in(prompt, report.n_reused, s.engine.turn_token);
+  if (s.learn_at > report.n_reused && s.learn_at < report.n_prompt) {
+    const auto at = std::lower_bound(s.stops.begin(), s.stops.end(), s.learn_at);
+    if (at == s.stops.end() || *at != s.learn_at) s.stops.insert(at, s.learn_at);
+  }
   if (report.n_prefilled == 0) s.after_part(0);
   return report;
 }
@@ -161,6 +243,71 @@ Result<SyncReport> Session::rewind(int64_t to) {
     return SyncReport{};
   }
   return sync(std::vector<int32_t>(all.begin(), all.begin() + to));
+}
+
+void Session::Impl::save_prefix(std::shared_ptr<const Snapshot> at, std::vector<float> after, bool shared) {
+  const int64_t n = at->n_cells;
+  if (!exact || n < PrefixStore::kLeastShared) return;
+  PrefixStore::Save save;
+  save.image.state = &state;
+  save.image.snapshot = std::move(at);
+  save.tokens.assign(tokens.begin(), tokens.begin() + n);
+  save.logits = std::move(after);
+  save.shared = shared;
+  std::string name;
+  saving = engine.prefixes->save(std::move(save), name);  // in order: the last one ends last
+  n_saving = std::max(n_saving, n);
+  if (!shared) own_files.insert(name);
+}
+
+void Session::end_turn() {
+  Impl& s = *impl_;
+  if (s.engine.prefixes == nullptr || s.tokens.empty()) return;
+  // Where answers come back otherwise than they were written, the state before the answer is what can be
+  // used.
+  const bool whole = s.engine.answers_kept.value_or(s.engine.turn_token < 0) || !s.state.is_recurrent();
+  if (!whole) {
+    int64_t before_answer = 0;
+    for (int64_t i = 0; i < std::min(s.n_last_prompt, static_cast<int64_t>(s.tokens.size())); ++i)
+      if (s.tokens[i] == s.engine.turn_token) before_answer = i;
+    if (const Place* place = s.places.nearest(before_answer); place != nullptr)
+      return s.save_prefix(place->snapshot, place->logits, /*shared=*/false);
+  }
+  s.save_prefix(std::make_shared<Snapshot>(s.state.snapshot()),
+                s.logits_valid ? s.logits : std::vector<float>(), /*shared=*/false);
+}
+
+Result<void> Session::save(const std::string& path) const {
+  const Impl& s = *impl_;
+  if (s.tokens.empty()) return Error{Code::kInvalidArgument, fmt::format("{}: the session is empty", path)};
+  const SessionImage image{&s.state, nullptr, s.tokens,
+                           s.logits_valid ? std::span<const float>(s.logits) : std::span<const float>()};
+  TRY(write_session(*s.engine.storage, path, image, {.facts = session_facts(s.engine)}));
+  return {};
+}
+
+Result<int64_t> Session::load(const std::string& path) {
+  Impl& s = *impl_;
+  SessionReader reader = TRY(SessionReader::open(*s.engine.storage, path));
+  s.before_overwriting(0);
+  TRY(s.load(reader));
+  s.n_last_prompt = 0;
+  return static_cast<int64_t>(s.tokens.size());
+}
+
+Result<void> Session::Impl::load(SessionReader& reader) {
+  Result<void> loaded = reader.load(state, session_facts(engine), logits);
+  if (!loaded) {
+    forget_lost_state();
+    return loaded;
+  }
+  exact = true;
+  tokens = reader.header().tokens;
+  logits_valid = !logits.empty();
+  places.clear();
+  stops.clear();
+  after_part(0);
+  return {};
 }
 
 Result<GenerateReport> Session::generate(std::span<const int32_t> prompt, const GenerateOptions& options,

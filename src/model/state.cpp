@@ -103,6 +103,10 @@ KvType usual_kv_type(const ModelConfig& c) {
   return c.indexer.block_cells != 0 ? KvType::kInt8 : KvType::kF32;
 }
 
+bool has_recurrent_state(const ModelConfig& c) {
+  return c.ngram.block >= 0 || c.has_mixer(MixerKind::kGatedDelta);
+}
+
 StateSize state_size(const ModelConfig& c, bool with_mtp, KvType kv) {
   Carver fixed(nullptr), rows(nullptr);
   constexpr int64_t kCells = 4096;  // divides by every block size in use
@@ -136,7 +140,7 @@ Result<SequenceState> SequenceState::create(const ModelConfig& c, int64_t contex
   s.mtp_ = p.mtp;
   s.ngram_conv_ = p.ngram_conv;
   s.tail_length_ = c.ngram.block >= 0 ? c.ngram.ngram_size - 1 : 0;
-  s.recurrent_ = c.ngram.block >= 0 || c.has_mixer(MixerKind::kGatedDelta);
+  s.recurrent_ = has_recurrent_state(c);
   s.sections_ = std::move(fixed.sections);
   s.sections_.insert(s.sections_.end(), std::make_move_iterator(rows.sections.begin()),
                      std::make_move_iterator(rows.sections.end()));
@@ -202,6 +206,7 @@ std::span<const std::byte> SequenceState::bytes_in(const Snapshot& s, const Stat
 }
 
 void SequenceState::adopt(std::span<const int32_t> tokens, int64_t n_mtp_cells) {
+  if (undo_ != nullptr) undo_->forget();
   n_cells_ = static_cast<int64_t>(tokens.size());
   n_mtp_cells_ = n_mtp_cells;
   const size_t n_tail = std::min(tokens.size(), tail_length_);

@@ -143,6 +143,9 @@ class SequenceState {
 /// What a sequence keeps its rows as unless told otherwise: kInt8 where attention is block-sparse, else kF32.
 KvType usual_kv_type(const ModelConfig& config);
 
+/// Whether a sequence has memory that cannot be cut back.
+bool has_recurrent_state(const ModelConfig& config);
+
 /// What a sequence costs, without allocating it.
 struct StateSize {
   uint64_t fixed_bytes = 0;

@@ -35,7 +35,7 @@ const std::vector<Folder> kFolders = {
     {"model", {"quant", "gguf", "kernels", "experts"}},
     {"reuse", {"kernels", "gguf", "experts", "model"}},
     {"plan", {"quant", "gguf", "kernels", "experts", "model"}},
-    {"session", {"model"}},
+    {"session", {"gguf", "model"}},
     {"sampling", {}},
     {"engine", {"gguf", "kernels", "tokenizer", "experts", "trace", "model", "plan", "session", "sampling"}},
     {"convert", {"quant", "gguf", "safetensors", "tokenizer"}},
@@ -46,8 +46,8 @@ const std::vector<Folder> kFolders = {
       "engine"}},
     {"server", {"gguf", "tokenizer", "chat", "page", "model", "sampling", "engine"}},
     {"cli",
-     {"quant", "gguf", "safetensors", "kernels", "tokenizer", "experts", "model", "plan", "sampling",
-      "engine", "convert", "synth", "trace", "replay", "eval", "server"}},
+     {"quant", "gguf", "safetensors", "kernels", "tokenizer", "experts", "model", "plan", "session",
+      "sampling", "engine", "convert", "synth", "trace", "replay", "eval", "server"}},
 };
 
 /// Headers of include/forebay/: a folder may include those of the folders it may use. result.h is everyone's.

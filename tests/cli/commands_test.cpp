@@ -25,6 +25,7 @@ const std::vector<std::string> kCommands = {
     "replay",
     "bench",
     "pack",
+    "session",
     "tokenize",
     "template",
     "logits",

@@ -96,6 +96,10 @@ TEST(RunFlags, EachChangesSomethingThatShows) {
   const std::string curve = (directory / "curve.json").string();
   std::ofstream(curve) << R"({"format": "forebay-route-curve-1", "model": "0000000000000000", "points": [
     {"route_bias": 1, "mean_kld": 0, "ci_high": 0, "p99_kld": 0, "misses_per_token": 0, "bytes_per_token": 0}]})";
+  // Prompts of some length are kept.
+  const Arguments cached =
+      with(changed(plain, "-p", std::string(200, 'x')), {"--cache-dir", (directory / "sized").string()});
+
   const Arguments lenient = changed(dry, "--dry-multiplier", "0.05");
 
   const std::map<std::string, std::pair<Arguments, Arguments>> rows = {
@@ -145,6 +149,10 @@ TEST(RunFlags, EachChangesSomethingThatShows) {
       {"--memory-limit", {s, with(s, {"--memory-limit", "1M"})}},
       {"--reference-kernels",
        {with(s, {"--logprobs", "8"}), with(s, {"--logprobs", "8", "--reference-kernels"})}},
+      {"--save-session", {plain, with(plain, {"--save-session", "/dev/null/none"})}},
+      {"--load-session", {plain, with(plain, {"--load-session", "/dev/null/none"})}},
+      {"--cache-dir", {plain, with(plain, {"--cache-dir", "/dev/null/none"})}},
+      {"--cache-size", {cached, with(cached, {"--cache-size", "1"})}},
       {"--quiet", {plain, with(plain, {"-q"})}},
       {"--verbose", {plain, with(plain, {"-v"})}},
   };
