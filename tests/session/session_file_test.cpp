@@ -100,8 +100,9 @@ TEST_P(SessionFiles, RestoredIsNeverStopped) {
 /// A child has the rows after its parent's, whatever the alignment of both.
 TEST_P(SessionFiles, AChildAndItsParentAreTheWhole) {
   Model1 m(GetParam());
-  const TemporaryDirectory folder;
-  const auto storage = make_posix_storage();
+  const Path folder = "cache";
+  MemoryStorage memory;
+  MemoryStorage* const storage = &memory;
   const std::vector<int32_t> ids = some_ids(150);
   for (int64_t n_parent : {3, 4, 61, 64, 66}) {
     const std::vector<int32_t> prefix(ids.begin(), ids.begin() + n_parent);
