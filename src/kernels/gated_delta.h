@@ -36,13 +36,28 @@ void gated_delta_rule(KernelContext& ctx, const GatedDeltaShape& shape, TensorVi
                       TensorView<float> out_TV);
 
 namespace gated_delta_detail {
-/// One token of one head. `delta` is scratch of v_dim floats.
-using StepFn = void (*)(int k_dim, int v_dim, const float* q, const float* k, const float* v, float decay,
-                        float beta, float* state, float* delta, float* out);
-void step_ref(int k_dim, int v_dim, const float* q, const float* k, const float* v, float decay, float beta,
-              float* state, float* delta, float* out);
-void step_avx2(int k_dim, int v_dim, const float* q, const float* k, const float* v, float decay, float beta,
-               float* state, float* delta, float* out);
+/// What one value head reads and writes, token by token.
+struct Tokens {
+  int64_t n = 0;
+  TensorView<const float> q_TK = {}, k_TK = {}, v_TV = {}, decay_T1 = {}, beta_T1 = {};
+  TensorView<float> out_TV = {};
+
+  const float* q(int64_t t) const { return q_TK.row(t); }
+  const float* k(int64_t t) const { return k_TK.row(t); }
+  const float* v(int64_t t) const { return v_TV.row(t); }
+  float decay(int64_t t) const { return *decay_T1.row(t); }
+  float beta(int64_t t) const { return *beta_T1.row(t); }
+  float* out(int64_t t) const { return out_TV.row(t); }
+};
+
+/// Columns [first, end) of one head's state [k_dim][v_dim], through all tokens (at least one). `scratch`
+/// holds 32 * k_dim floats.
+using ColumnsFn = void (*)(const Tokens& tokens, int k_dim, int v_dim, int first, int end, float* state,
+                           float* scratch);
+void columns_ref(const Tokens& tokens, int k_dim, int v_dim, int first, int end, float* state,
+                 float* scratch);
+void columns_avx2(const Tokens& tokens, int k_dim, int v_dim, int first, int end, float* state,
+                  float* scratch);
 }  // namespace gated_delta_detail
 
 }  // namespace forebay

@@ -46,6 +46,37 @@ TEST_P(Invariance, MatmulBitsDoNotDependOnWindowOrThreads) {
   }
 }
 
+TEST_P(Invariance, TheDeltaRuleDoesNotDependOnWindowOrThreads) {
+  Random random(23);
+  for (const int v_dim : {24, 40, 128}) {
+    const GatedDeltaShape shape{2, 4, 32, v_dim, HeadPairing::kTiled};
+    const int64_t T = 13, kw = 2 * 32, vw = 4 * v_dim;
+    const std::vector<float> q = random.normal(T * kw, 0.2f), k = random.normal(T * kw, 0.2f),
+                             v = random.normal(T * vw), start = random.normal(4 * 32 * v_dim);
+    std::vector<float> decay(T * 4), beta(T * 4);
+    for (float& d : decay) d = static_cast<float>(random.integer(500, 1000)) / 1000.0f;
+    for (float& b : beta) b = static_cast<float>(random.integer(0, 1000)) / 1000.0f;
+    const auto run = [&](int n_threads, int64_t window) {
+      ThreadPool pool(n_threads);
+      KernelContext ctx(pool, GetParam());
+      std::vector<float> state = start, out(T * vw);
+      for (int64_t t = 0; t < T; t += window) {
+        const int64_t n = std::min(window, T - t);
+        gated_delta_rule(ctx, shape, {q.data() + t * kw, n, kw}, {k.data() + t * kw, n, kw},
+                         {v.data() + t * vw, n, vw}, {decay.data() + t * 4, n, 4},
+                         {beta.data() + t * 4, n, 4}, state.data(), {out.data() + t * vw, n, vw});
+      }
+      out.insert(out.end(), state.begin(), state.end());
+      return out;
+    };
+    const std::vector<float> want = run(1, T);
+    for (const int64_t window : {1, 2, 5, 13}) {
+      const std::vector<float> got = run(3, window);
+      EXPECT_EQ(std::memcmp(got.data(), want.data(), got.size() * 4), 0) << v_dim << ", window " << window;
+    }
+  }
+}
+
 TEST_P(Invariance, ExpertCallsEqualOneRowAtATime) {
   Random random(22);
   const int64_t D = 64, F = 40, T = 5, E = 3;
