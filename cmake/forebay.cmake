@@ -78,6 +78,10 @@ endif()
 function(forebay_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name}_tests ${arg_SOURCES})
+  # What ./test leaves out of a sanitizer's run need not be built for it.
+  if(FOREBAY_SANITIZE AND arg_LABELS)
+    set_target_properties(${name}_tests PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
   target_link_libraries(${name}_tests PRIVATE ${arg_LINK} forebay_test_headers GTest::gtest_main)
   target_precompile_headers(${name}_tests REUSE_FROM forebay_test_headers)
   target_compile_definitions(${name}_tests PRIVATE
