@@ -26,6 +26,11 @@ void advise(std::span<const std::byte> bytes, MapAdvice advice) {
 #endif
       ::madvise(at, pages.length, MADV_WILLNEED);  // an older kernel
       return;
+    case MapAdvice::kGiveUp:
+#ifdef MADV_PAGEOUT
+      ::madvise(at, pages.length, MADV_PAGEOUT);
+#endif
+      return;
   }
 }
 

@@ -10,6 +10,7 @@ enum class MapAdvice {
   kRandom,    // single pages far apart: a fault reads no neighbours
   kWillNeed,  // start reading them now
   kPopulate,  // read them all, and wait
+  kGiveUp,    // nobody needs them soon: the system may use their memory
 };
 
 /// `bytes` lie in a mapping; whole pages around them are meant.

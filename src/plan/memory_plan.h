@@ -13,6 +13,7 @@
 
 #include "forebay/result.h"
 
+#include "model/layers/scratch.h"
 #include "plan/budget.h"
 #include "plan/model_footprint.h"
 #include "plan/speed.h"
@@ -27,7 +28,7 @@ struct PlanRequest {
   int64_t chunk = 256;       // most rows of one window: scratch grows with it; 0: what the budget allows
   int64_t n_logit_rows = 1;  // most rows that get logits at once
   int n_snapshots = 4;       // copies of the recurrent state that a session keeps to go back to
-  uint64_t ngram_cache_bytes = uint64_t{64} << 20;  // of rows of the n-gram table; never more than the table
+  uint64_t ngram_cache_bytes = kNgramRowsBytes;  // of rows of the n-gram table; never more than the table
   bool prefetch = true;  // a part of the arena is a shelf for experts that are read ahead
 };
 

@@ -68,7 +68,8 @@ void ngram_injection(LayerContext& lc, const Batch& batch, const NgramWeights& w
 /// A table that is small enough to stay in memory by itself needs no hints.
 bool is_large(const NgramWeights& w);
 
-/// Starts reading the rows of a large table that the window will need: they hang on token ids alone.
+/// Starts reading the rows of a large table that the window will need: they hang on token ids alone. The
+/// injection gives up the rows used longest ago, down to kNgramRowsBytes.
 void ngram_read_ahead(LayerContext& lc, const Batch& batch, const NgramWeights& w);
 
 /// Table rows of one position: `history[0]` is the current token, then the ones before it; fewer than

@@ -73,7 +73,9 @@ void ngram_read_ahead(LayerContext& lc, const Batch& batch, const NgramWeights& 
   if (!is_large(w)) return;
   for (const Batch::Part& part : batch.parts)
     for_each_row(lc.config.ngram, part, [&](int64_t, int, int64_t row) {
-      advise({w.table.row(row), static_cast<size_t>(w.table.row_stride_bytes)}, MapAdvice::kWillNeed);
+      const std::span<const std::byte> bytes(w.table.row(row), static_cast<size_t>(w.table.row_stride_bytes));
+      advise(bytes, MapAdvice::kWillNeed);
+      lc.scratch.ngram_pages.use(bytes);
     });
 }
 
@@ -125,6 +127,7 @@ void ngram_injection(LayerContext& lc, const Batch& batch, const NgramWeights& w
   }
   add(kernels, out, streams);
   add(kernels, conv, streams);
+  s.ngram_pages.trim([](std::span<const std::byte> page) { advise(page, MapAdvice::kGiveUp); });
 }
 
 }  // namespace forebay

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "core/memory_budget.h"
+#include "core/page_range.h"
+#include "core/recent_pages.h"
 #include "kernels/attention.h"
 #include "kernels/expert_ffn.h"
 #include "kernels/rope.h"
@@ -13,6 +15,9 @@
 #include "tensor/view.h"
 
 namespace forebay {
+
+/// What a large n-gram table's rows may take in memory, but for those of the window at work.
+inline constexpr uint64_t kNgramRowsBytes = uint64_t{64} << 20;
 
 struct Scratch {
   int64_t max_rows = 0;
@@ -50,6 +55,7 @@ struct Scratch {
 
   // n-gram injection.
   TensorView<float> ngram_rows, ngram_value, ngram_out_TW, ngram_conv_TW;
+  RecentPages ngram_pages{kNgramRowsBytes / kPageBytes};  // of a large table
 
   // Final read: rows that get logits. Draft head: [T*H][2D] concatenations.
   TensorView<float> final_TW, final_TD, draft_pairs;
