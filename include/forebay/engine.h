@@ -63,6 +63,13 @@ struct EngineOptions {
   // on. Absent: kInt8 where attention is block-sparse, else kF32.
   std::optional<KvType> kv = KvType::kF32;
 
+  // Changes results, off by default: after an edit in the middle of a prompt, what follows it is moved
+  // instead of read again (docs/reuse.md), unless a larger share of the recurrent state than max_staleness
+  // may be stale (0 to 1). Transport corrects the long memories, for 2 bytes per key value and token.
+  bool reuse_edits = false;
+  bool transport_edits = false;  // with reuse_edits
+  double max_staleness = 0.15;
+
   // Changes results in the last bits.
   bool reference_kernels = false;  // the plain, slow definitions instead of the fast kernels
 
@@ -113,6 +120,7 @@ struct SyncReport {
   int64_t n_reused = 0;     // already in the session's state
   int64_t n_prefilled = 0;  // computed now
   int64_t n_loaded = 0;     // of the reused ones, how many came from a file
+  int64_t n_moved = 0;      // of the reused ones, moved to another place after an edit (reuse_edits)
   double seconds = 0;
   std::string why;  // "extends the live state", "restored the snapshot at 812",
                     // ... in words

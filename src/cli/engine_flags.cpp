@@ -112,6 +112,14 @@ void EngineFlags::declare_cache(FlagTable& flags) {
               "most bytes of all states in --cache-dir: those used longest ago leave; 0: no limit");
 }
 
+void EngineFlags::declare_edits(FlagTable& flags) {
+  flags.choice(
+      "--reuse-edits", {"on", "off", "transport"}, reuse_edits,
+      "after an edit in the middle of a conversation, move what follows instead of reading it again; "
+      "transport also corrects the recurrent layers' long memories; changes results (forebay "
+      "scr-test says by how much)");
+}
+
 Result<EngineOptions> EngineFlags::resolve() {
   const auto refuse = [](std::string message) { return Error{Code::kInvalidArgument, std::move(message)}; };
   if (experts && *experts != "stream") {
@@ -148,6 +156,8 @@ Result<EngineOptions> EngineFlags::resolve() {
                        .trace = trace,
                        .int8_activations = *activations == "int8" && !reference_kernels,
                        .kv = kv ? kv_type_from_name(*kv) : std::nullopt,
+                       .reuse_edits = *reuse_edits != "off",
+                       .transport_edits = *reuse_edits == "transport",
                        .reference_kernels = reference_kernels,
                        .route_bias = route_bias,
                        .route_bias_prompt = route_bias_prompt};

@@ -32,6 +32,7 @@ struct EngineFlags {
   bool reference_kernels = false;
   std::string cache_dir;
   uint64_t cache_size = uint64_t{8} << 30;
+  std::optional<std::string> reuse_edits = "off";
 
   void declare_model(FlagTable& flags);
   void declare_context(FlagTable& flags);
@@ -40,6 +41,7 @@ struct EngineFlags {
   void declare_placement(FlagTable& flags);  // of experts
   void declare_experts(FlagTable& flags);    // that, and what routing does with it
   void declare_cache(FlagTable& flags);
+  void declare_edits(FlagTable& flags);
 
   /// The options for Engine::open; fills in the embedded model when none was named. Errors: kInvalidArgument
   /// for flags that contradict each other.

@@ -70,6 +70,7 @@ void RunCommand::declare(FlagTable& flags) {
   engine_.declare_speed(flags);
   engine_.declare_experts(flags);
   engine_.declare_kernels(flags);
+  engine_.declare_edits(flags);
   flags.section("State that lasts");
   flags.text("--save-session", "FILE", save_session_,
              "afterwards, write the state of prompt and answer: --load-session goes on from it bit for bit");

@@ -69,6 +69,7 @@ void ServeCommand::declare(FlagTable& flags) {
   engine_.declare_speed(flags);
   engine_.declare_experts(flags);
   engine_.declare_kernels(flags);
+  engine_.declare_edits(flags);
   flags.section("State that lasts");
   engine_.declare_cache(flags);
   flags.section("What is said");

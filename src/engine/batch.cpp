@@ -33,7 +33,8 @@ Result<void> feed(std::span<const Feed> feeds) {
     const bool prompt = f.n_prompt_left >= 0;
     // However the prompt is cut, its last kExactTail tokens are the exact ones.
     const int64_t n_exact = prompt ? std::clamp<int64_t>(kExactTail - f.n_prompt_left, 0, n) : 0;
-    window.push_back({&s.state, f.tokens, f.logits, prompt, n_exact});
+    window.push_back(
+        {&s.state, f.tokens, f.logits, prompt, n_exact, s.edits ? s.edits->observer() : nullptr});
   }
   const Result<ForwardOutput> output = engine.model->forward(window);
   if (!output) {

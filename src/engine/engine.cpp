@@ -26,6 +26,8 @@ Result<void> validate(const EngineOptions& o) {
     return Error{Code::kInvalidArgument, fmt::format("context: {}, expected 0 to {}", o.context, 1 << 24)};
   if (o.chunk < 0 || o.chunk > 65536)
     return Error{Code::kInvalidArgument, fmt::format("chunk: {}, expected 0 to 65536", o.chunk)};
+  if (!(o.max_staleness >= 0 && o.max_staleness <= 1))
+    return Error{Code::kInvalidArgument, fmt::format("max_staleness: {}, expected 0 to 1", o.max_staleness)};
   for (const auto& [name, bias] :
        {std::pair("route_bias", o.route_bias), {"route_bias_prompt", o.route_bias_prompt}})
     if (!(bias >= 0 && bias <= 1000))

@@ -31,6 +31,7 @@ Result<Generation> Generation::start(Session& session, std::vector<int32_t> prom
     return Error{Code::kUnsupported, fmt::format("{}: {}", engine.options.model, engine.no_tokenizer)};
   Generation generation(session, *engine.tokenizer, std::move(prompt), std::move(options));
   generation.report_.prompt = TRY(session.prepare(generation.prompt_));
+  generation.prompt_ = session.impl().as_cells(generation.prompt_);
   return generation;
 }
 

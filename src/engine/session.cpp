@@ -48,7 +48,9 @@ Result<Session> Engine::new_session() {
   const uint64_t bytes = impl_->options.snapshot_bytes > 0
                              ? impl_->options.snapshot_bytes
                              : usual_snapshot_bytes(one, impl_->plan.has_value());
-  return Session(std::make_unique<Session::Impl>(*impl_, std::move(state), bytes));
+  Session session(std::make_unique<Session::Impl>(*impl_, std::move(state), bytes));
+  if (impl_->options.reuse_edits) session.impl().edits = TRY(EditReuse::create(*impl_));
+  return session;
 }
 
 std::span<const float> Session::logits() const {
@@ -76,6 +78,7 @@ void Session::Impl::forget_lost_state() {
   tokens.clear();
   places.clear();
   stops.clear();
+  if (edits) edits->cut(0);
 }
 
 void Session::Impl::before_overwriting(int64_t n_cells) {
@@ -179,34 +182,55 @@ Result<SyncReport> Session::prepare(std::span<const int32_t> prompt) {
   SyncReport report;
   report.n_prompt = static_cast<int64_t>(prompt.size());
   const auto n_live = static_cast<int64_t>(s.tokens.size());
-  int64_t n_common =
-      std::mismatch(s.tokens.begin(), s.tokens.end(), prompt.begin(), prompt.end()).first - s.tokens.begin();
-  if (n_live > s.n_last_prompt && s.n_last_prompt > 0 && n_common < report.n_prompt)
+  std::vector<int32_t> cells = s.as_cells(prompt);
+  int64_t n_common = 0;
+  const auto compare = [&] {
+    cells = s.as_cells(prompt);
+    n_common =
+        std::mismatch(s.tokens.begin(), s.tokens.end(), cells.begin(), cells.end()).first - s.tokens.begin();
+  };
+  compare();
+  if (n_live > s.n_last_prompt && s.n_last_prompt > 0 && n_common < static_cast<int64_t>(cells.size()))
     s.engine.answers_kept = n_common == n_live;
+  EditReuse::Outcome edited;
+  if (s.edits && n_common < n_live) {
+    s.before_overwriting(0);
+    edited = TRY(s.edits->reuse(s, cells));
+    compare();
+  }
   std::string from_file;
   s.learn_at = 0;
-  if (s.engine.prefixes != nullptr)
-    from_file = s.load_prefix(prompt, s.n_reusable(n_common, report.n_prompt), report);
+  if (s.engine.prefixes != nullptr && !edited.done) {
+    const int64_t n_before = n_common;
+    from_file = s.load_prefix(prompt, s.n_reusable(n_common, static_cast<int64_t>(cells.size())), report);
+    if (report.n_loaded > 0 && n_live > 0)
+      from_file += fmt::format(" (parts from the live state at {} of {} tokens)", n_before, n_live);
+    compare();  // a file that failed took the state
+  }
   if (report.n_loaded > 0) {
     report.why = from_file;
-    if (n_live > 0)
-      report.why += fmt::format(" (parts from the live state at {} of {} tokens)", n_common, n_live);
   } else {
-    n_common =
-        std::min(n_common, static_cast<int64_t>(s.tokens.size()));  // a file that failed took the state
-    report.why = s.rewind_to(n_common, report.n_prompt);
+    report.why = s.rewind_to(n_common, static_cast<int64_t>(cells.size()));
     if (!from_file.empty()) report.why += "; no file used: " + from_file;
   }
-  report.n_reused = static_cast<int64_t>(s.tokens.size());
-  s.n_last_prompt = report.n_prompt;
+  const auto n_cells = static_cast<int64_t>(s.tokens.size());
+  report.n_reused = n_cells - edited.n_computed;
+  if (s.edits) {
+    s.edits->cut(n_cells);
+    s.exact = s.edits->is_exact_to(n_cells);
+    report.n_reused -= static_cast<int64_t>(s.edits->pads().size());
+    report.n_moved = edited.n_moved;
+    if (!edited.words.empty()) report.why = edited.done ? edited.words : edited.words + "; " + report.why;
+  }
+  s.n_last_prompt = static_cast<int64_t>(cells.size());
   report.n_prefilled = report.n_prompt - report.n_reused;
   s.stops.clear();
-  if (s.state.is_recurrent()) s.stops = stops_in(prompt, report.n_reused, s.engine.turn_token);
-  if (s.learn_at > report.n_reused && s.learn_at < report.n_prompt) {
+  if (s.state.is_recurrent()) s.stops = stops_in(cells, n_cells, s.engine.turn_token);
+  if (s.learn_at > n_cells && s.learn_at < static_cast<int64_t>(cells.size())) {
     const auto at = std::lower_bound(s.stops.begin(), s.stops.end(), s.learn_at);
     if (at == s.stops.end() || *at != s.learn_at) s.stops.insert(at, s.learn_at);
   }
-  if (report.n_prefilled == 0) s.after_part(0);
+  if (n_cells == static_cast<int64_t>(cells.size())) s.after_part(0);
   return report;
 }
 
@@ -214,15 +238,18 @@ Result<SyncReport> Session::sync(std::span<const int32_t> prompt, const PrefillC
                                  std::stop_token stop) {
   const auto start = Clock::now();
   SyncReport report = TRY(prepare(prompt));
-  int64_t done = report.n_reused;
-  while (done < report.n_prompt) {
-    if (stop.stop_requested()) return cancelled(done, report.n_prompt);
-    const int64_t n = impl_->next_part(done, report.n_prompt, impl_->engine.model->max_window());
-    const int64_t left = report.n_prompt - done - n;
-    const Feed part{this, prompt.subspan(done, n), left == 0 ? LogitRows::kLast : LogitRows::kNone, left};
+  const std::vector<int32_t> cells = impl_->as_cells(prompt);
+  auto done = static_cast<int64_t>(impl_->tokens.size());
+  const auto total = static_cast<int64_t>(cells.size());
+  while (done < total) {
+    if (stop.stop_requested()) return cancelled(done, total);
+    const int64_t n = impl_->next_part(done, total, impl_->engine.model->max_window());
+    const int64_t left = total - done - n;
+    const Feed part{this, std::span(cells).subspan(done, n), left == 0 ? LogitRows::kLast : LogitRows::kNone,
+                    left};
     TRY(feed({&part, 1}));
     done += n;
-    if (progress) progress(done, report.n_prompt);
+    if (progress) progress(done, total);
   }
   report.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return report;
@@ -242,7 +269,13 @@ Result<SyncReport> Session::rewind(int64_t to) {
     reset();
     return SyncReport{};
   }
-  return sync(std::vector<int32_t>(all.begin(), all.begin() + to));
+  std::vector<int32_t> prompt(all.begin(), all.begin() + to);
+  // Prompts have no pads.
+  if (impl_->edits)
+    for (auto pad = impl_->edits->pads().rbegin(); pad != impl_->edits->pads().rend(); ++pad)
+      if (*pad < to) prompt.erase(prompt.begin() + *pad);
+  if (prompt.empty()) return Error{Code::kInvalidArgument, "rewind: nothing but padding is left"};
+  return sync(prompt);
 }
 
 void Session::Impl::save_prefix(std::shared_ptr<const Snapshot> at, std::vector<float> after, bool shared) {
@@ -302,6 +335,7 @@ Result<void> Session::Impl::load(SessionReader& reader) {
     return loaded;
   }
   exact = true;
+  if (edits) edits->cut(0);
   tokens = reader.header().tokens;
   logits_valid = !logits.empty();
   places.clear();

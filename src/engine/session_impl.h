@@ -10,6 +10,7 @@
 
 #include "forebay/engine.h"
 
+#include "engine/edit_reuse.h"
 #include "engine/engine_impl.h"
 #include "model/state.h"
 #include "session/session_file.h"
@@ -35,6 +36,7 @@ struct Session::Impl {
   std::vector<int64_t> stops;  // where the prompt that is being read becomes a place, ascending
   std::vector<float> logits;   // of the last token, while logits_valid
   bool logits_valid = false;
+  std::optional<EditReuse> edits;  // with EngineOptions::reuse_edits
 
   ~Impl() { before_overwriting(0); }
 
@@ -45,6 +47,10 @@ struct Session::Impl {
   /// A longer prefix than that from a file: the state becomes it, and words say so; else why not, or nothing.
   std::string load_prefix(std::span<const int32_t> prompt, int64_t n_local, SyncReport& report);
   void save_prefix(std::shared_ptr<const Snapshot> at, std::vector<float> after, bool shared);
+  /// `prompt` as it stands in the state: with the newlines that edits were padded with.
+  std::vector<int32_t> as_cells(std::span<const int32_t> prompt) const {
+    return edits ? edits->with_pads(tokens, prompt) : std::vector<int32_t>(prompt.begin(), prompt.end());
+  }
   /// Brings the state to a prefix of the prompt that shares its first n_common tokens, and says how.
   std::string rewind_to(int64_t n_common, int64_t n_prompt);
   /// How many of a prompt's next tokens to feed: as prompt_part, and no further than the next stop.

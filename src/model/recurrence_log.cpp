@@ -60,6 +60,15 @@ uint64_t RecurrenceLog::bytes() const {
   return n;
 }
 
+uint64_t RecurrenceLog::bytes_per_cell(const ModelConfig& config, Keep keep) {
+  const GatedDeltaConfig& g = config.gated_delta;
+  const auto n_blocks =
+      static_cast<uint64_t>(std::count(config.mixers.begin(), config.mixers.end(), MixerKind::kGatedDelta));
+  const uint64_t decays = static_cast<uint64_t>(g.shape.n_v_heads) * sizeof(float);
+  const uint64_t keys = static_cast<uint64_t>(g.key_width()) * sizeof(uint16_t);
+  return n_blocks * (keep == Keep::kDecays ? decays : 2 * decays + keys);
+}
+
 RecurrenceLog RecurrenceLog::moved(int64_t first, int64_t end, int64_t at) const {
   ENSURE(covers(first, end), "cells of a recurrence log that are not there");
   RecurrenceLog out;

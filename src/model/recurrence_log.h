@@ -31,6 +31,8 @@ class RecurrenceLog : public RecurrenceObserver {
   void truncate(int64_t n_cells);
   void clear();
   uint64_t bytes() const;
+  /// What one cell takes, of all blocks.
+  static uint64_t bytes_per_cell(const ModelConfig& config, Keep keep);
 
   /// Cells [first, end) as a log of their own, which begins at cell `at`: they were moved there. They must be
   /// covered.

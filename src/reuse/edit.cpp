@@ -46,9 +46,17 @@ class Editor {
 
  private:
   bool transports() const { return options_.transport && options_.recurrent == Recurrent::kKeep; }
+  bool has_log() const {
+    return source_.log != nullptr && source_.log->covers(n_old_ + junction_, n_old_ + n_suffix_);
+  }
+  /// The old state where C's moved part begins: what the new one is compared with.
+  bool wants_old_junction() const {
+    return transports() || (options_.recurrent == Recurrent::kKeep && options_.max_staleness < 1e30 &&
+                            source_.after_removed != nullptr && has_log());
+  }
   Result<RecurrentCopy> read_old_junction();
   Result<void> prefill(std::span<const int32_t> tokens);
-  void put_sums(RecurrentCopy kept, const std::optional<RecurrentCopy>& old_junction, EditReport& report);
+  bool put_sums(RecurrentCopy& kept, const std::optional<RecurrentCopy>& old_junction, EditReport& report);
   void transport(RecurrentCopy& kept, const RecurrentCopy& before, const RecurrentCopy& instead,
                  EditReport& report);
 
@@ -80,9 +88,10 @@ Result<void> Editor::check() const {
         fmt::format("a shift of {} cells, expected a multiple of {}", edit_.delta(), shift_granule(config_)));
   if (source_.start == nullptr || source_.start->n_cells > length(edit_.prefix))
     return refuse("no snapshot at or before it");
-  if (source_.after_removed != nullptr && source_.after_removed->n_cells != n_old_)
-    return refuse(fmt::format("a snapshot at {} after what it removes, expected {}",
-                              source_.after_removed->n_cells, n_old_));
+  if (source_.after_removed != nullptr &&
+      (source_.after_removed->n_cells < n_old_ || source_.after_removed->n_cells > n_old_ + junction_))
+    return refuse(fmt::format("a snapshot at {} after what it removes, expected {} to {}",
+                              source_.after_removed->n_cells, n_old_, n_old_ + junction_));
   if (options_.recurrent == Recurrent::kExact && source_.exact == nullptr)
     return refuse("no state to take over");
   if (transports() && (source_.log == nullptr || !source_.log->has_keys() ||
@@ -116,7 +125,7 @@ Result<RecurrentCopy> Editor::read_old_junction() {
     TRY(prefill(edit_.prefix.subspan(state_.n_cells())));
     TRY(prefill(edit_.removed));
   }
-  TRY(prefill(edit_.suffix.first(junction_)));
+  TRY(prefill(edit_.suffix.first(junction_).subspan(std::max<int64_t>(state_.n_cells() - n_old_, 0))));
   RecurrentCopy copy = RecurrentCopy::of(state_, config_);
   state_.advance(edit_.suffix.subspan(junction_));
   return copy;
@@ -129,11 +138,13 @@ Result<EditReport> Editor::run(RecurrenceObserver* observer, const EditProgress&
   stop_ = std::move(stop);
   const int64_t start = source_.start->n_cells;
   n_to_do_ = n_new_ + junction_ - start;
-  if (transports()) n_to_do_ += junction_ + (source_.after_removed != nullptr ? 0 : n_old_ - start);
+  if (wants_old_junction())
+    n_to_do_ +=
+        n_old_ + junction_ - (source_.after_removed != nullptr ? source_.after_removed->n_cells : start);
 
   RecurrentCopy kept = RecurrentCopy::of(state_, config_);
   std::optional<RecurrentCopy> old_junction;
-  if (transports()) old_junction = TRY(read_old_junction());
+  if (wants_old_junction()) old_junction = TRY(read_old_junction());
 
   const CellMove move{n_old_ + junction_, n_suffix_ - junction_, edit_.delta()};
   TRY(relocate_rows(state_, config_, move));
@@ -146,27 +157,34 @@ Result<EditReport> Editor::run(RecurrenceObserver* observer, const EditProgress&
   EditReport report;
   report.n_moved = move.n;
   report.n_prefilled = n_done_;
+  if (!put_sums(kept, old_junction, report)) {
+    report.refused = true;
+    report.n_moved = 0;
+    report.seconds = seconds_since(began);
+    return report;
+  }
   kept.write_raw_keys(state_, config_, move);
-  put_sums(std::move(kept), old_junction, report);
   state_.advance(edit_.suffix.subspan(junction_));
   report.seconds = seconds_since(began);
   return report;
 }
 
-void Editor::put_sums(RecurrentCopy kept, const std::optional<RecurrentCopy>& old_junction,
+/// False when what would be kept is too stale.
+bool Editor::put_sums(RecurrentCopy& kept, const std::optional<RecurrentCopy>& old_junction,
                       EditReport& report) {
   const RecurrentCopy instead = RecurrentCopy::of(state_, config_);
-  const int64_t first = n_old_ + junction_, end = n_old_ + n_suffix_;
-  if (source_.log != nullptr && source_.log->covers(first, end))
-    report.staleness = measure_staleness(config_, *source_.log, first, end, kept,
-                                         old_junction ? &*old_junction : nullptr, &instead);
-  if (options_.recurrent == Recurrent::kLossy) return;
+  if (has_log())
+    report.staleness = measure_staleness(config_, *source_.log, n_old_ + junction_, n_old_ + n_suffix_, kept,
+                                         old_junction ? &*old_junction : nullptr, instead);
+  if (options_.recurrent == Recurrent::kLossy) return true;
   if (options_.recurrent == Recurrent::kExact) {
     source_.exact->write_sums(state_);
-    return;
+    return true;
   }
-  if (old_junction) transport(kept, *old_junction, instead, report);
+  if (report.staleness && report.staleness->relative_bound() > options_.max_staleness) return false;
+  if (transports()) transport(kept, *old_junction, instead, report);
   kept.write_sums(state_);
+  return true;
 }
 
 void Editor::transport(RecurrentCopy& kept, const RecurrentCopy& before, const RecurrentCopy& instead,

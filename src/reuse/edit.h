@@ -48,17 +48,22 @@ struct EditOptions {
   /// With kKeep: adds to the heads of long memory what B' would have left in them, less what B did. Costs a
   /// pass of those heads' recurrences over C, and B's prefill where no snapshot after it is at hand.
   bool transport = false;
+  /// With kKeep: above this bound on the share of the recurrent state that is stale (Staleness, 0 to 1)
+  /// nothing is kept: the state is left after A B' C[:J], to be read on from.
+  double max_staleness = 1e30;
 };
 
 /// What was known before the edit, borrowed.
 struct EditSource {
   const Snapshot* start = nullptr;          // at or before the end of A
-  const Snapshot* after_removed = nullptr;  // of A B; null: B is read again if it must be
+  const Snapshot* after_removed = nullptr;  // of A B, or of no more of C than J; null: B is read again if it
+                                            // must be
   const RecurrenceLog* log = nullptr;       // covers C; for transport, and for staleness
   const RecurrentCopy* exact = nullptr;     // for kExact
 };
 
 struct EditReport {
+  bool refused = false;       // too stale: C[J:] is not in the state
   int64_t n_moved = 0;        // cells
   int64_t n_prefilled = 0;    // tokens computed, replays included
   int64_t n_transported = 0;  // heads

@@ -65,8 +65,9 @@ double Staleness::relative_bound() const {
 
 Staleness measure_staleness(const ModelConfig& config, const RecurrenceLog& log, int64_t first, int64_t end,
                             const RecurrentCopy& now, const RecurrentCopy* before,
-                            const RecurrentCopy* instead) {
+                            const RecurrentCopy& instead) {
   Staleness out;
+  out.is_estimate = before == nullptr;
   out.n_cells = end - first;
   const GatedDeltaShape& shape = config.gated_delta.shape;
   const size_t size = static_cast<size_t>(shape.k_dim) * shape.v_dim;
@@ -77,10 +78,9 @@ Staleness measure_staleness(const ModelConfig& config, const RecurrenceLog& log,
       const auto matrix = [&](const RecurrentCopy& copy) {
         return std::span(copy.matrices[i]).subspan(h * size, size);
       };
-      HeadStaleness head{i, h, sums[h], norm_of(matrix(now)), 0};
-      if (before != nullptr && instead != nullptr)
-        head.difference = distance(matrix(*before), matrix(*instead));
-      out.heads.push_back(head);
+      out.heads.push_back(
+          {i, h, sums[h], norm_of(matrix(now)),
+           before == nullptr ? norm_of(matrix(instead)) : distance(matrix(*before), matrix(instead))});
     }
   }
   return out;

@@ -20,7 +20,7 @@ struct HeadStaleness {
   int head = 0;
   double sum_log_decay = 0;  // over C, nats
   double norm = 0;           // |S_ABC|_F
-  double difference = 0;     // |S_AB - S_AB'|_F; 0 while it is unknown
+  double difference = 0;     // |S_AB - S_AB'|_F; taken to be |S_AB'|_F where S_AB is not known
 
   double bound() const;  // of the direct term after C
   /// Tokens over which a memory halves, at C's mean decay. Infinite without decay.
@@ -29,7 +29,8 @@ struct HeadStaleness {
 
 struct Staleness {
   std::vector<HeadStaleness> heads;
-  int64_t n_cells = 0;  // |C|
+  int64_t n_cells = 0;      // |C|
+  bool is_estimate = true;  // S_AB is not known
 
   /// The share of heads whose sum of log g is above kLongMemory, 0 to 1; and the share of the state's energy
   /// (squares of all entries) that is in them. 0 for a model without recurrent layers.
@@ -40,9 +41,9 @@ struct Staleness {
 };
 
 /// The log must cover cells [first, end), C. `now` is the state after them; `before` and `instead` are the
-/// states after A B and after A B', null where they are not known.
+/// states after A B and after A B'; before is null where it is not known.
 Staleness measure_staleness(const ModelConfig& config, const RecurrenceLog& log, int64_t first, int64_t end,
                             const RecurrentCopy& now, const RecurrentCopy* before,
-                            const RecurrentCopy* instead);
+                            const RecurrentCopy& instead);
 
 }  // namespace forebay

@@ -153,6 +153,7 @@ TEST(RunFlags, EachChangesSomethingThatShows) {
       {"--load-session", {plain, with(plain, {"--load-session", "/dev/null/none"})}},
       {"--cache-dir", {plain, with(plain, {"--cache-dir", "/dev/null/none"})}},
       {"--cache-size", {cached, with(cached, {"--cache-size", "1"})}},
+      {"--reuse-edits", {resident, with(resident, {"--reuse-edits", "on"})}},
       {"--quiet", {plain, with(plain, {"-q"})}},
       {"--verbose", {plain, with(plain, {"-v"})}},
   };

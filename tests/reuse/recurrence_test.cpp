@@ -164,7 +164,7 @@ TEST_P(Recurrence, TheBoundHolds) {
       kept.matrices[block] = r.run(block, before.matrices[block], seed + 2);
       want.matrices[block] = r.run(block, instead.matrices[block], seed + 2);
     }
-    const Staleness s = measure_staleness(r.config, *r.log, Recorded::kFirst, r.end, kept, &before, &instead);
+    const Staleness s = measure_staleness(r.config, *r.log, Recorded::kFirst, r.end, kept, &before, instead);
     double all = 0;
     for (const HeadStaleness& head : s.heads) {
       const auto of = [&](const RecurrentCopy& copy) {
