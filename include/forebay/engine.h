@@ -24,6 +24,7 @@ class Model;
 class GgufFile;
 class MemoryBudget;
 class Session;
+class TokenConstraint;
 
 struct EngineOptions {
   std::string model;      // path of a GGUF file (any shard of a split one)
@@ -131,12 +132,14 @@ std::string_view name_of(FinishReason reason);  // "stop", "length", ...
 
 struct GenerateOptions {
   SamplingOptions sampling;
-  int64_t max_tokens = -1;        // -1: until a stop token or the end of the context
-  std::vector<std::string> stop;  // text that ends the answer, not included in it
-  int max_repeats = 0;            // end when one token came so many times in a row; 0: never
+  int64_t max_tokens = -1;             // -1: until a stop token or the end of the context
+  std::vector<std::string> stop = {};  // text that ends the answer, not included in it
+  int max_repeats = 0;                 // end when one token came so many times in a row; 0: never
   bool ignore_stop_tokens = false;
-  bool specials = false;  // print control tokens
-  int top_log_probs = 0;  // report this many alternatives per token
+  bool specials = false;                             // print control tokens
+  int top_log_probs = 0;                             // report this many alternatives per token
+  std::shared_ptr<TokenConstraint> constraint = {};  // changes results: what the answer must look like;
+                                                     // follows one answer, so each has its own
 };
 
 struct GeneratedToken {

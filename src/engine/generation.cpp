@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "constrain/token_constraint.h"
 #include "engine/session_impl.h"
 
 namespace forebay {
@@ -57,9 +58,23 @@ Result<int32_t> Generation::choose() {
   if (!forced_.empty()) {
     const int32_t id = forced_.front();
     forced_.pop_front();
+    if (options_.constraint) TRY(options_.constraint->accept(id));
     return id;
   }
-  return sample(session_->logits(), session_->tokens(), options_.sampling, report_.n_generated, scratch_);
+  std::span<const float> logits = session_->logits();
+  if (TokenConstraint* constraint = options_.constraint.get()) {
+    const SequenceState& state = session_->impl().state;
+    int64_t left = state.context() - state.n_cells() + 1;
+    if (options_.max_tokens >= 0) left = std::min(left, options_.max_tokens - report_.n_generated);
+    constraint->set_tokens_left(left);
+    masked_.assign(logits.begin(), logits.end());
+    constraint->mask(masked_);
+    logits = masked_;
+  }
+  const int32_t id =
+      TRY(sample(logits, session_->tokens(), options_.sampling, report_.n_generated, scratch_));
+  if (options_.constraint && !tokenizer_->is_stop(id)) TRY(options_.constraint->accept(id));
+  return id;
 }
 
 void Generation::end(FinishReason reason, const TokenCallback& on_token) {

@@ -56,6 +56,7 @@ class Generation {
   StreamDecoder decoder_;
   StopMatcher stops_;
   SamplingScratch scratch_;
+  std::vector<float> masked_;  // logits that a constraint leaves
   std::vector<std::pair<int32_t, float>> top_;
   std::deque<int32_t> forced_;
   std::optional<int32_t> last_;  // chosen, not in the state yet

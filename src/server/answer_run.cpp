@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "chat/reasoning_budget.h"
+#include "constrain/constrain.h"
 #include "core/log.h"
 #include "tokenizer/tokenizer.h"
 
@@ -13,16 +14,32 @@ namespace {
 
 constexpr std::chrono::seconds kStallCheckEvery{1};
 
-/// The beginning of a call that the client insists on.
-Result<std::string> opening_text(const ToolChoice& choice, ToolStyle style, bool after_thinking) {
-  if (style == ToolStyle::kNone)
-    return Error{Code::kInvalidArgument,
-                 "tool_choice: this model's chat template has no tool calls that are read"};
-  std::string text = after_thinking ? "\n\n<tool_call>\n" : "<tool_call>\n";
-  text += style == ToolStyle::kXml ? "<function=" : "{\"name\": \"";
-  if (choice.kind == ToolChoice::Kind::kNamed)
-    text += choice.name + (style == ToolStyle::kXml ? ">\n" : "\", \"arguments\": ");
-  return text;
+Error about(std::string_view field, const Error& error) {
+  return {Code::kInvalidArgument, fmt::format("{}: {}", field, error.message)};
+}
+
+/// What the request says the content has to be: JSON, or calls. Null when it may be anything.
+Result<std::shared_ptr<TokenConstraint>> make_constraint(const AnswerContext& context,
+                                                         const ChatRequest& request, const ToolSchemas& tools,
+                                                         bool starts_thinking) {
+  const ToolChoice& choice = request.tool_choice;
+  std::unique_ptr<TokenConstraint> inner;
+  if (choice.kind == ToolChoice::Kind::kRequired || choice.kind == ToolChoice::Kind::kNamed) {
+    std::vector<std::string> names;
+    if (choice.kind == ToolChoice::Kind::kNamed) names.push_back(choice.name);
+    ConstraintResult calls = compile_tool_calls(context.prompts.style().tools, tools, names,
+                                                request.parallel_calls, context.prompts.constraints());
+    if (!calls) return about("tool_choice", calls.error());
+    inner = std::move(calls).value();
+  } else if (request.options.schema) {
+    ConstraintResult json = compile_json_schema(dump(*request.options.schema), context.prompts.constraints());
+    if (!json) return about("response_format", json.error());
+    inner = std::move(json).value();
+  } else {
+    return std::shared_ptr<TokenConstraint>();
+  }
+  return std::shared_ptr<TokenConstraint>(
+      after_reasoning(std::move(inner), starts_thinking, context.prompts.constraints()));
 }
 
 Result<void> check_length(const Prompt& prompt, int64_t context, std::string_view field) {
@@ -50,12 +67,6 @@ Result<std::unique_ptr<AnswerRun>> AnswerRun::chat(AnswerContext context, const 
   ToolSchemas tools;
   if (request.tools.is_array() && request.tool_choice.kind != ToolChoice::Kind::kNone)
     tools = TRY(ToolSchemas::parse(request.tools));
-  const bool insists = request.tool_choice.kind == ToolChoice::Kind::kRequired ||
-                       request.tool_choice.kind == ToolChoice::Kind::kNamed;
-  if (insists) {
-    const std::string opening = TRY(opening_text(request.tool_choice, style.tools, prompt.starts_thinking));
-    job.opening = tokenizer.encode(opening);
-  }
   // The tools stay in the prompt, so that the prefix does; the model cannot begin a call.
   if (request.tool_choice.kind == ToolChoice::Kind::kNone)
     if (const auto token = context.prompts.tool_token())
@@ -65,7 +76,9 @@ Result<std::unique_ptr<AnswerRun>> AnswerRun::chat(AnswerContext context, const 
   prompts.push_back(std::move(prompt));
   std::unique_ptr<AnswerRun> run(new AnswerRun(context, std::move(prompts), request.options));
   run->parallel_calls_ = request.parallel_calls;
-  TRY(run->submit(job, style, tools));
+  const bool starts_thinking = job.starts_thinking;
+  TRY(run->submit(job, style, tools,
+                  [&] { return make_constraint(context, request, tools, starts_thinking); }));
   return run;
 }
 
@@ -76,11 +89,12 @@ Result<std::unique_ptr<AnswerRun>> AnswerRun::plain(AnswerContext context, std::
   job.options = options.generate;
   std::unique_ptr<AnswerRun> run(new AnswerRun(context, std::move(prompts), options));
   run->plain_ = true;
-  TRY(run->submit(job, {}, {}));
+  TRY(run->submit(job, {}, {}, [] { return std::shared_ptr<TokenConstraint>(); }));
   return run;
 }
 
-Result<void> AnswerRun::submit(const Job& common, const ChatStyle& style, const ToolSchemas& tools) {
+Result<void> AnswerRun::submit(const Job& common, const ChatStyle& style, const ToolSchemas& tools,
+                               const ConstraintMaker& constrain) {
   for (const Prompt& prompt : prompts_)
     for (int i = 0; i < options_.n; ++i) {
       Job job = common;
@@ -89,6 +103,7 @@ Result<void> AnswerRun::submit(const Job& common, const ChatStyle& style, const 
       job.client = options_.client;
       job.options.sampling.seed += static_cast<uint64_t>(i);
       job.options.max_repeats = context_.max_repeats;
+      job.options.constraint = TRY(constrain());
       std::shared_ptr<Ticket> ticket = TRY(context_.scheduler.submit(std::move(job)));
       answers_.push_back({std::move(ticket), OutputParser(style, tools, !plain_ && prompt.starts_thinking)});
     }

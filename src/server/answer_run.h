@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -54,7 +55,9 @@ class AnswerRun {
   };
   AnswerRun(AnswerContext context, std::vector<Prompt> prompts, const AnswerOptions& options)
       : context_(context), prompts_(std::move(prompts)), options_(options) {}
-  Result<void> submit(const Job& common, const ChatStyle& style, const ToolSchemas& tools);
+  using ConstraintMaker = std::function<Result<std::shared_ptr<TokenConstraint>>()>;
+  Result<void> submit(const Job& common, const ChatStyle& style, const ToolSchemas& tools,
+                      const ConstraintMaker& constrain);
   std::string take(Reply* reply, int index, Ticket::Update update);
   void finish(Answer& answer, const Prompt& prompt, AnswerEnd end);
   Result<void> check_stall();

@@ -47,6 +47,8 @@ class Connection : public httplib::Stream {
 
   void begin_request() { deadline_ = Clock::now() + limits_.request; }
   bool has_buffered() const { return begin_ < end_; }
+  /// A request did not come to its end: what follows on this connection, if anything, is not a request.
+  bool is_broken() const { return broken_; }
 
   bool is_readable() const override { return has_buffered() || wait_for(socket_, POLLIN, deadline_); }
   bool is_writable() const override {
@@ -54,9 +56,10 @@ class Connection : public httplib::Stream {
   }
   ssize_t read(char* to, size_t size) override {
     if (!has_buffered()) {
-      if (!wait_for(socket_, POLLIN, deadline_)) return -1;
-      const ssize_t n = ::recv(socket_, buffer_, sizeof(buffer_), 0);
-      if (n <= 0) return n;
+      const ssize_t n =
+          wait_for(socket_, POLLIN, deadline_) ? ::recv(socket_, buffer_, sizeof(buffer_), 0) : -1;
+      broken_ = n <= 0;
+      if (broken_) return n;
       begin_ = 0;
       end_ = static_cast<size_t>(n);
     }
@@ -97,6 +100,7 @@ class Connection : public httplib::Stream {
   Clock::time_point deadline_ = Clock::now();
   char buffer_[8192];
   size_t begin_ = 0, end_ = 0;
+  bool broken_ = false;
 };
 
 /// A thread for each connection that is open, kept for the next one.
@@ -184,7 +188,7 @@ bool HttpServer::process_and_close_socket(socket_t socket) {
   bool ok = true, closed = false;
   while (ok && !closed && next_request()) {
     connection.begin_request();
-    ok = process_request(connection, closing_ || crowded, closed, nullptr);
+    ok = process_request(connection, closing_ || crowded, closed, nullptr) && !connection.is_broken();
   }
   current_socket = -1;
   ::shutdown(socket, SHUT_RDWR);

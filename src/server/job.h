@@ -24,7 +24,6 @@ struct Job {
   bool starts_thinking = false;   // the prompt leaves <think> open
   int64_t thinking_budget = -1;   // tokens of reasoning before it is closed; -1: as many as the model wants
   std::vector<int32_t> wrap_up;   // the tokens that close it
-  std::vector<int32_t> opening;   // the first tokens of the content, whatever the model would say
 };
 
 struct AnswerToken {

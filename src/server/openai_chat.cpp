@@ -40,7 +40,9 @@ class ChatReply : public Reply {
   }
 
   std::string end(int index, const Choice& choice) override {
-    return chunk(index, Json::object(), Json(openai_finish_reason(choice)), nullptr);
+    Json last = chunk_json(index, Json::object(), Json(openai_finish_reason(choice)), nullptr);
+    add_finish_detail(last["choices"][0], choice);
+    return sse("", last);
   }
 
   std::string close(const Usage& usage) override {
@@ -72,6 +74,7 @@ class ChatReply : public Reply {
                                 {"message", std::move(message)},
                                 {"logprobs", options_.log_probs ? log_probs_json(choice.tokens) : Json()},
                                 {"finish_reason", openai_finish_reason(choice)}});
+      add_finish_detail(out["choices"].back(), choice);
     }
     out["usage"] = openai_usage(usage);
     return out;
@@ -83,13 +86,17 @@ class ChatReply : public Reply {
   }
 
   std::string chunk(int index, Json delta, Json finish_reason, Json log_probs) const {
+    return sse("", chunk_json(index, std::move(delta), std::move(finish_reason), std::move(log_probs)));
+  }
+
+  Json chunk_json(int index, Json delta, Json finish_reason, Json log_probs) const {
     Json out = frame("chat.completion.chunk");
     out["choices"] = Json::array({{{"index", index},
                                    {"delta", std::move(delta)},
                                    {"logprobs", std::move(log_probs)},
                                    {"finish_reason", std::move(finish_reason)}}});
     if (options_.include_usage) out["usage"] = nullptr;
-    return sse("", out);
+    return out;
   }
 
   static Json delta_of(const OutputEvent& event) {
@@ -171,6 +178,12 @@ Json openai_usage(const Usage& usage) {
           {"total_tokens", usage.n_prompt + usage.n_completion},
           {"prompt_tokens_details", {{"cached_tokens", usage.n_cached}}},
           {"completion_tokens_details", {{"reasoning_tokens", usage.n_reasoning}}}};
+}
+
+void add_finish_detail(Json& choice_json, const Choice& choice) {
+  const FinishReason reason = choice.end.report.reason;
+  if (reason == FinishReason::kContextFull || reason == FinishReason::kRepetition)
+    choice_json["finish_detail"] = name_of(reason);
 }
 
 std::string_view openai_finish_reason(const Choice& choice) {

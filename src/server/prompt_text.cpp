@@ -53,7 +53,9 @@ PromptMaker::PromptMaker(const Engine& engine)
     : engine_(engine), control_(control_tokens(engine.tokenizer())), tool_memory_(kToolMemoryBytes) {
   if (const auto source = engine.file().metadata().get_string("tokenizer.chat_template"))
     style_ = ChatStyle::of_template(*source);
-  if (engine.tokenizer() != nullptr) tool_token_ = engine.tokenizer()->find_special(kToolOpen);
+  if (engine.tokenizer() == nullptr) return;
+  constraints_.emplace(*engine.tokenizer());
+  tool_token_ = engine.tokenizer()->find_special(kToolOpen);
 }
 
 void PromptMaker::mark(std::string& text) const {

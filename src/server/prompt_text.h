@@ -10,6 +10,7 @@
 
 #include "chat/chat_style.h"
 #include "chat/tool_memory.h"
+#include "constrain/constrain.h"
 #include "server/request.h"
 #include "server/token_memory.h"
 #include "tokenizer/added_tokens.h"
@@ -37,6 +38,8 @@ class PromptMaker {
   Result<std::string> render(const ChatRequest& request);
 
   const ChatStyle& style() const { return style_; }
+  /// The engine has a vocabulary.
+  const ConstraintVocabulary& constraints() const { return *constraints_; }
   TokenMemory& token_memory() { return token_memory_; }
   ToolMemory& tool_memory() { return tool_memory_; }
   /// A tool whose calls are one control token can be kept from the model.
@@ -51,6 +54,7 @@ class PromptMaker {
   const Engine& engine_;
   AddedTokens control_;
   ChatStyle style_;
+  std::optional<ConstraintVocabulary> constraints_;
   std::optional<int32_t> tool_token_;
   TokenMemory token_memory_;
   ToolMemory tool_memory_;

@@ -11,8 +11,9 @@ class ResponsesReply : public Reply {
       : model_(std::move(model)), request_(std::move(request)), store_(store) {}
 
   std::string begin(const Usage&) override {
-    return event("response.created", {{"response", frame("in_progress")}}) +
-           event("response.in_progress", {{"response", frame("in_progress")}});
+    std::string out = event("response.created", {{"response", frame("in_progress")}});
+    out += event("response.in_progress", {{"response", frame("in_progress")}});
+    return out;
   }
 
   std::string deltas(int, std::span<const OutputEvent> events, std::span<const AnswerToken>) override {

@@ -186,7 +186,6 @@ void Scheduler::begin(Slot& slot, std::shared_ptr<Ticket> ticket) {
   const Job& job = ticket->job();
   slot.last_used = ++turn_;
   slot.ticket = std::move(ticket);
-  slot.opened = job.opening.empty();
   slot.thinking.emplace(job.thinking_budget, job.wrap_up, job.starts_thinking);
   slot.stops.emplace(job.stop);
   slot.first_token = {};
@@ -266,12 +265,7 @@ void Scheduler::take(Slot& slot) {
   Generation& answer = *slot.answer;
   ReasoningBudget& thinking = *slot.thinking;
   if (!answer.in_prompt()) {
-    const Job& job = slot.ticket->job();
     slot.ticket->set_phase(Phase::kDecode);
-    if (!slot.opened && !thinking.in_reasoning()) {
-      answer.force(job.opening);
-      slot.opened = true;
-    }
     if (const std::optional<int32_t> id = thinking.forced()) answer.force({&*id, 1});
   }
   const Result<void> taken = answer.take([&](const GeneratedToken& token) { return hear(slot, token); });

@@ -13,18 +13,18 @@ namespace forebay {
 
 struct ServerOptions {
   std::string host = "127.0.0.1";
-  int port = 8080;            // 0: any free one
-  std::string api_key;        // asked of every request but for / and /health; empty: none
-  bool allow_no_key = false;  // serve other addresses than this machine's without a key
-  std::string cors_origin;    // pages from here may use the API; "*": from anywhere
-  std::string model_name;     // what the APIs call the model; empty: the file's name
+  int port = 8080;               // 0: any free one
+  std::string api_key = {};      // asked of every request but for / and /health; empty: none
+  bool allow_no_key = false;     // serve other addresses than this machine's without a key
+  std::string cors_origin = {};  // pages from here may use the API; "*": from anywhere
+  std::string model_name = {};   // what the APIs call the model; empty: the file's name
   uint64_t max_body_bytes = 32 << 20;
   int64_t idle_seconds = 60;     // a connection without a request
   int64_t request_seconds = 60;  // for a request to arrive
   int64_t write_seconds = 30;    // for a client to take something
   int64_t stall_seconds = 120;   // a window that takes longer is reported as stuck
   int max_repeats = 512;         // one token so many times in a row ends an answer; 0: never
-  SchedulerOptions scheduler;
+  SchedulerOptions scheduler = {};
 };
 
 /// Errors: kInvalidArgument for an address that needs a key and has none.

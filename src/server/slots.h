@@ -24,7 +24,6 @@ struct Slot {
   std::optional<Generation> answer;
   std::optional<ReasoningBudget> thinking;
   std::optional<StopMatcher> stops;
-  bool opened = false;  // Job::opening was given
   std::chrono::steady_clock::time_point first_token{};
   std::string why;  // of the last prompt: what was reused
 
