@@ -35,6 +35,7 @@ struct EngineOptions {
   int threads = 0;                  // 0: the usable cores
   uint64_t memory_limit_bytes = 0;  // refuse to reserve more; 0: no limit
   int64_t context = 0;              // tokens a session can hold; 0: the model's, at most 8192
+  int n_sessions = 1;               // how many the memory plan leaves room for
   int64_t chunk = 0;                // most prompt tokens per forward pass; scratch memory grows with it; 0:
                                     // what the plan allows, 256 without one
   bool load_mtp = false;            // keep the draft head in memory

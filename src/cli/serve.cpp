@@ -93,7 +93,9 @@ void wait_for(const std::stop_token& stop) {
 
 Result<ExitCode> ServeCommand::run(const FlagTable& flags) {
   const Interrupt interrupt;
-  Engine engine = TRY(Engine::open(TRY(engine_.resolve())));
+  EngineOptions options = TRY(engine_.resolve());
+  options.n_sessions = server_.scheduler.n_slots;
+  Engine engine = TRY(Engine::open(options));
   engine_.adopt(engine.info());
   log_settings(flags);
   Writer notes(stderr, Writer::Style::kDim);

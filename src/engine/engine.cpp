@@ -24,6 +24,8 @@ Result<void> validate(const EngineOptions& o) {
     return Error{Code::kInvalidArgument, fmt::format("threads: {}, expected 0 to 1024", o.threads)};
   if (o.context < 0 || o.context > (int64_t{1} << 24))
     return Error{Code::kInvalidArgument, fmt::format("context: {}, expected 0 to {}", o.context, 1 << 24)};
+  if (o.n_sessions < 1 || o.n_sessions > 1024)
+    return Error{Code::kInvalidArgument, fmt::format("n_sessions: {}, expected 1 to 1024", o.n_sessions)};
   if (o.chunk < 0 || o.chunk > 65536)
     return Error{Code::kInvalidArgument, fmt::format("chunk: {}, expected 0 to 65536", o.chunk)};
   if (!(o.max_staleness >= 0 && o.max_staleness <= 1))
@@ -57,6 +59,8 @@ Result<MemoryPlan> make_plan(Engine::Impl& impl, const ModelFootprint& model) {
   const PlanRequest request{.context = o.context,
                             .kv = o.kv.value_or(usual_kv_type(model.config)),
                             .chunk = o.chunk,
+                            .n_logit_rows = o.n_sessions,
+                            .n_sessions = o.n_sessions,
                             .prefetch = o.prefetch};
   // A refusal needs no measurement.
   TRY(plan_memory(model, request, budget, assumed_rates()));

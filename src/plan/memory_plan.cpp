@@ -35,6 +35,7 @@ Result<void> check(const PlanRequest& r) {
   };
   TRY(in_range("context", r.context, 1, kMaxContext));
   TRY(in_range("chunk", r.chunk, 0, kMaxChunk));
+  TRY(in_range("sessions", r.n_sessions, 1, 1 << 16));
   TRY(in_range("snapshots", r.n_snapshots, 0, 1 << 16));
   return in_range("logit rows", r.n_logit_rows, 1, kMaxChunk);
 }
@@ -58,12 +59,15 @@ std::vector<PlanItem> items_of(const ModelFootprint& model, const PlanRequest& r
   add("trunk", model.trunk_bytes, "read for every token, so all of it stays");
   add("draft_head", model.draft_bytes, "asked for; its experts share the arena");
   add("small_weights", model.copied_bytes, "norms, biases and taps as f32");
-  add("state", state.sum(),
-      fmt::format("{} tokens: {} of rows and {} fixed", grouped_digits(static_cast<uint64_t>(r.context)),
-                  human_bytes(state.rows), human_bytes(state.fixed)));
+  const auto n_sessions = static_cast<uint64_t>(r.n_sessions);
+  add("state", n_sessions * state.sum(),
+      fmt::format("{}{} tokens: {} of rows and {} fixed",
+                  n_sessions == 1 ? "" : fmt::format("{} sessions, each ", n_sessions),
+                  grouped_digits(static_cast<uint64_t>(r.context)), human_bytes(state.rows),
+                  human_bytes(state.fixed)));
   // A snapshot copies what cannot be cut back; rows stay where they are.
-  add("snapshots", static_cast<uint64_t>(r.n_snapshots) * state.fixed,
-      fmt::format("{} places to go back to", r.n_snapshots));
+  add("snapshots", n_sessions * static_cast<uint64_t>(r.n_snapshots) * state.fixed,
+      fmt::format("{} places to go back to", n_sessions * static_cast<uint64_t>(r.n_snapshots)));
   add("scratch", Scratch::bytes(c, model.with_draft, r.chunk),
       fmt::format("{} rows at once", grouped_digits(static_cast<uint64_t>(r.chunk))));
   add("logits", static_cast<uint64_t>(r.n_logit_rows) * static_cast<uint64_t>(c.n_vocab) * sizeof(float),

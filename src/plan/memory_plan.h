@@ -27,6 +27,7 @@ struct PlanRequest {
   KvType kv = KvType::kF32;  // of the session's keys and values; changes results too
   int64_t chunk = 256;       // most rows of one window: scratch grows with it; 0: what the budget allows
   int64_t n_logit_rows = 1;  // most rows that get logits at once
+  int n_sessions = 1;        // states at once, each with its snapshots and its logits
   int n_snapshots = 4;       // copies of the recurrent state that a session keeps to go back to
   uint64_t ngram_cache_bytes = kNgramRowsBytes;  // of rows of the n-gram table; never more than the table
   bool prefetch = true;  // a part of the arena is a shelf for experts that are read ahead

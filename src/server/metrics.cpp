@@ -50,10 +50,10 @@ std::string prometheus_text(const SchedulerStatus& status) {
   add("answers_total", "counter", "Answers that ended, by how.",
       std::pair("{outcome=\"finished\"}", s.n_finished), std::pair("{outcome=\"cancelled\"}", s.n_cancelled),
       std::pair("{outcome=\"failed\"}", s.n_failed));
-  one("prompt_tokens_total", "counter", "Prompt tokens of answers that ended.", s.n_prompt);
+  one("prompt_tokens_total", "counter", "Prompt tokens of answers that began.", s.n_prompt);
   one("reused_tokens_total", "counter", "Of those, already in a state.", s.n_reused);
   one("prefilled_tokens_total", "counter", "Prompt tokens computed.", s.n_prefilled);
-  one("generated_tokens_total", "counter", "Tokens of answers that ended.", s.n_generated);
+  one("generated_tokens_total", "counter", "Tokens of answers.", s.n_generated);
   one("windows_total", "counter", "Forward passes.", s.n_windows);
   one("window_rows_total", "counter", "Tokens in them.", s.n_window_rows);
   one("prompt_seconds_total", "counter", "Time in passes with prompt tokens.", s.prompt_seconds);

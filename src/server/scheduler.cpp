@@ -192,8 +192,12 @@ void Scheduler::begin(Slot& slot, std::shared_ptr<Ticket> ticket) {
   Result<Generation> answer = Generation::start(slot.session, job.prompt, job.options);
   if (!answer) return finish(slot, std::move(answer).error());
   slot.answer.emplace(std::move(answer).value());
-  slot.why = slot.answer->report().prompt.why;
-  slot.ticket->begin(slot.answer->report().prompt);
+  const SyncReport& prompt = slot.answer->report().prompt;
+  slot.why = prompt.why;
+  slot.ticket->begin(prompt);
+  const std::lock_guard lock(mutex_);
+  status_.stats.n_prompt += prompt.n_prompt;
+  status_.stats.n_reused += prompt.n_reused;
 }
 
 /// Every decoding slot's token first, then parts of prompts, taking turns.
@@ -268,7 +272,12 @@ void Scheduler::take(Slot& slot) {
     slot.ticket->set_phase(Phase::kDecode);
     if (const std::optional<int32_t> id = thinking.forced()) answer.force({&*id, 1});
   }
+  const int64_t n_before = answer.report().n_generated;
   const Result<void> taken = answer.take([&](const GeneratedToken& token) { return hear(slot, token); });
+  {
+    const std::lock_guard lock(mutex_);
+    status_.stats.n_generated += answer.report().n_generated - n_before;
+  }
   if (!taken) return finish(slot, taken.error());
   if (answer.done()) finish(slot, end_of(slot));
 }
@@ -327,9 +336,6 @@ void Scheduler::finish(Slot& slot, Result<AnswerEnd> end) {
     } else {
       const bool cancelled = end->report.reason == FinishReason::kCancelled;
       ++(cancelled ? stats.n_cancelled : stats.n_finished);
-      stats.n_prompt += end->report.prompt.n_prompt;
-      stats.n_reused += end->report.prompt.n_reused;
-      stats.n_generated += end->report.n_generated;
       if (slot.first_token != Clock::time_point()) {
         auto& kept = stats.first_token_seconds;
         if (kept.size() == kKeptFirstTokens) kept.erase(kept.begin());

@@ -67,7 +67,23 @@ FuzzSeeds fuzz_seeds() {
       R"({"type":"function_call_output","call_id":"c","output":"r"}],"instructions":"i","store":false,)"
       R"("reasoning":{"effort":"high"},"text":{"format":{"type":"json_object"}},"max_output_tokens":5})",
       R"({"prompt":["a",[1,2]],"echo":true,"logprobs":2,"best_of":1,"max_tokens":3})"};
-  seeds.tokens = {"null", "[]", "{}", "\"\"", "-1", "1e308", "9223372036854775808", "true", "\"role\":", "\"type\":",
-                  "\"content\":", "\"messages\":", "\"tools\":", "\"input\":", "\"\\ud800\"", "\xff", "[[[[", ","};
+  seeds.tokens = {"null",
+                  "[]",
+                  "{}",
+                  "\"\"",
+                  "-1",
+                  "1e308",
+                  "9223372036854775808",
+                  "true",
+                  "\"role\":",
+                  "\"type\":",
+                  "\"content\":",
+                  "\"messages\":",
+                  "\"tools\":",
+                  "\"input\":",
+                  "\"\\ud800\"",
+                  "\xff",
+                  "[[[[",
+                  ","};
   return seeds;
 }

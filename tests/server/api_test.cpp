@@ -76,7 +76,8 @@ TEST_F(Api, CompletionsContinueTextAndIds) {
   const Answered text = post(client_, "/v1/completions", body);
   ASSERT_EQ(text.status, 200) << text.body;
   body["prompt"] = ids;
-  EXPECT_EQ(post(client_, "/v1/completions", body).body["choices"][0]["text"], text.body["choices"][0]["text"]);
+  EXPECT_EQ(post(client_, "/v1/completions", body).body["choices"][0]["text"],
+            text.body["choices"][0]["text"]);
   EXPECT_EQ(text.body["choices"][0]["logprobs"]["tokens"].size(), 6u);
   body["prompt"] = Json::array({"The quick brown", "One two"});
   body["echo"] = true;
@@ -110,13 +111,15 @@ TEST_F(Api, AToolRoundTripReadsOnlyWhatIsNew) {
   Json sent = {{"role", "assistant"}, {"content", nullptr}, {"tool_calls", Json::array({call})}};
   sent["tool_calls"][0]["function"]["arguments"] = "{  \"city\" :\n\"Paris\"}";
   body["messages"].push_back(sent);
-  body["messages"].push_back(
-      {{"role", "tool"}, {"tool_call_id", call["id"]}, {"content", R"({"temperature": 21, "sky": "clear"})"}});
+  body["messages"].push_back({{"role", "tool"},
+                              {"tool_call_id", call["id"]},
+                              {"content", R"({"temperature": 21, "sky": "clear"})"}});
   const Answered next = post(client_, "/v1/chat/completions", body);
   ASSERT_EQ(next.status, 200) << next.body;
   const int64_t before = whole.body["usage"]["total_tokens"];
   // All but the stop token, which is in no state.
-  EXPECT_GE(next.body["usage"]["prompt_tokens_details"]["cached_tokens"].get<int64_t>(), before - 1) << next.body;
+  EXPECT_GE(next.body["usage"]["prompt_tokens_details"]["cached_tokens"].get<int64_t>(), before - 1)
+      << next.body;
 }
 
 TEST_F(Api, ToolsThroughAnthropicsMessages) {
@@ -158,7 +161,8 @@ TEST_F(Api, ToolsThroughAnthropicsMessages) {
   const Answered next = post(client_, "/v1/messages", body);
   ASSERT_EQ(next.status, 200) << next.body;
   const Json& usage = whole.body["usage"];
-  const int64_t before = usage["input_tokens"].get<int64_t>() + usage["cache_read_input_tokens"].get<int64_t>() +
+  const int64_t before = usage["input_tokens"].get<int64_t>() +
+                         usage["cache_read_input_tokens"].get<int64_t>() +
                          usage["output_tokens"].get<int64_t>();
   EXPECT_GE(next.body["usage"]["cache_read_input_tokens"].get<int64_t>(), before - 1) << next.body;
 }
@@ -173,7 +177,8 @@ TEST_F(Api, ToolChoiceIsObeyed) {
   EXPECT_EQ(forced.body["choices"][0]["finish_reason"], "tool_calls") << forced.body;
   body["tool_choice"] = {{"type", "function"}, {"function", {{"name", "get_weather"}}}};
   const Answered named = post(client_, "/v1/chat/completions", body);
-  EXPECT_EQ(named.body["choices"][0]["message"]["tool_calls"][0]["function"]["name"], "get_weather") << named.body;
+  EXPECT_EQ(named.body["choices"][0]["message"]["tool_calls"][0]["function"]["name"], "get_weather")
+      << named.body;
   body["messages"] = Json::array({user("What is the weather in Paris?")});
   body["tool_choice"] = "none";
   const Answered none = post(client_, "/v1/chat/completions", body);
@@ -186,12 +191,13 @@ TEST_F(Api, ResponseFormatsHold) {
                        {"required", Json::array({"sum", "even"})},
                        {"additionalProperties", false}};
   for (const char* effort : {"none", "low"}) {
-    Json body = {{"messages", Json::array({user("What is 37 + 58? Answer in JSON.")})},
-                 {"temperature", 1.5},
-                 {"seed", 3},
-                 {"max_tokens", 200},
-                 {"reasoning_effort", effort},
-                 {"response_format", {{"type", "json_schema"}, {"json_schema", {{"name", "x"}, {"schema", schema}}}}}};
+    Json body = {
+        {"messages", Json::array({user("What is 37 + 58? Answer in JSON.")})},
+        {"temperature", 1.5},
+        {"seed", 3},
+        {"max_tokens", 200},
+        {"reasoning_effort", effort},
+        {"response_format", {{"type", "json_schema"}, {"json_schema", {{"name", "x"}, {"schema", schema}}}}}};
     for (int seed = 0; seed < 5; ++seed) {
       body["seed"] = seed;
       const Answered whole = post(client_, "/v1/chat/completions", body);
@@ -228,7 +234,8 @@ TEST_F(Api, ResponsesGoOnFromEarlierOnes) {
   items.push_back(user("And 12 + 30?"));
   const Answered stateless =
       post(client_, "/v1/responses", {{"input", items}, {"temperature", 0}, {"max_output_tokens", 100}});
-  EXPECT_EQ(stateless.body["output"].back()["content"][0]["text"], next.body["output"].back()["content"][0]["text"]);
+  EXPECT_EQ(stateless.body["output"].back()["content"][0]["text"],
+            next.body["output"].back()["content"][0]["text"]);
   EXPECT_EQ(stateless.body["usage"]["input_tokens"], next.body["usage"]["input_tokens"]);
 
   std::string text;
@@ -243,7 +250,8 @@ TEST_F(Api, ResponsesGoOnFromEarlierOnes) {
 // Case 64.
 TEST_F(Api, CountedTokensAreThoseOfTheRequest) {
   Json body = {{"messages", Json::array({user("What is the weather in Paris?")})},
-               {"system", Json::array({{{"type", "text"}, {"text", "Be brief."}}, {{"type", "text"}, {"text", "Be kind."}}})},
+               {"system", Json::array({{{"type", "text"}, {"text", "Be brief."}},
+                                       {{"type", "text"}, {"text", "Be kind."}}})},
                {"tools", Json::array({{{"name", "get_weather"}, {"input_schema", {{"type", "object"}}}}})}};
   const Answered counted = post(client_, "/v1/messages/count_tokens", body);
   ASSERT_EQ(counted.status, 200) << counted.body;
@@ -279,14 +287,17 @@ TEST_F(Api, ControlTokensInMessagesAreText) {
   // As text each is several tokens; as control tokens they would be one each, or end the message.
   EXPECT_GT(n_tokens("<|im_end|>"), empty + 2);
   EXPECT_GT(n_tokens("</think>"), empty + 1);
-  const Answered shown = post(client_, "/apply-template", {{"messages", Json::array({user("a<|im_end|>b")})}});
-  EXPECT_NE(shown.body["prompt"].get<std::string>().find("a<|im_end|>b<|im_end|>"), std::string::npos) << shown.body;
+  const Answered shown =
+      post(client_, "/apply-template", {{"messages", Json::array({user("a<|im_end|>b")})}});
+  EXPECT_NE(shown.body["prompt"].get<std::string>().find("a<|im_end|>b<|im_end|>"), std::string::npos)
+      << shown.body;
   // In a tool's description, through the template's JSON.
   Json body = greedy_chat(Json::array({user("x")}));
   body["tools"] = Json::array({weather_tool()});
   body["tools"][0]["function"]["description"] = "ends <|im_end|> here";
   const Answered tools = post(client_, "/apply-template", body);
-  EXPECT_NE(tools.body["prompt"].get<std::string>().find("ends <|im_end|> here"), std::string::npos) << tools.body;
+  EXPECT_NE(tools.body["prompt"].get<std::string>().find("ends <|im_end|> here"), std::string::npos)
+      << tools.body;
 }
 
 // Cases 25 and 26.
@@ -301,7 +312,8 @@ TEST_F(Api, TurnsAreReadOnceWhateverTheEffort) {
     ASSERT_EQ(answered.status, 200) << answered.body;
     const Json& usage = answered.body["usage"];
     // The end of the prompt differs with thinking on and off: a few tokens.
-    EXPECT_GE(usage["prompt_tokens_details"]["cached_tokens"].get<int64_t>(), before - 8) << "turn " << turn << usage;
+    EXPECT_GE(usage["prompt_tokens_details"]["cached_tokens"].get<int64_t>(), before - 8)
+        << "turn " << turn << usage;
     before = usage["total_tokens"];
     messages.push_back(answered.body["choices"][0]["message"]);
     messages.push_back(user("And " + std::to_string(11 + turn) + " + 22?"));
@@ -335,7 +347,10 @@ TEST_F(Api, StreamsAndWholeAnswersSplitReasoningTheSame) {
 // Case 63: what is cut anywhere is whole characters, and nothing is lost.
 TEST_F(Api, CharactersAreNeverCut) {
   for (int seed = 0; seed < 4; ++seed) {
-    Json body = {{"prompt", "日本語の説明 🙂🙂 é: これは"}, {"temperature", 1.5}, {"seed", seed}, {"max_tokens", 40}};
+    Json body = {{"prompt", "日本語の説明 🙂🙂 é: これは"},
+                 {"temperature", 1.5},
+                 {"seed", seed},
+                 {"max_tokens", 40}};
     const Answered whole = post(client_, "/v1/completions", body);
     ASSERT_EQ(whole.status, 200);
     std::string text;

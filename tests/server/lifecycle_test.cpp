@@ -45,7 +45,8 @@ void send_text(int fd, const std::string& text) {
 }
 std::string request_text(const Json& body) {
   const std::string text = body.dump();
-  return "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
+  return "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+         "application/json\r\nContent-Length: " +
          std::to_string(text.size()) + "\r\n\r\n" + text;
 }
 
@@ -90,7 +91,8 @@ TEST_F(Lifecycle, WorkStopsWhenTheClientHasGone) {
 
   delay_ms = 0;
   httplib::Client client = server.client();
-  const Answered next = post(client, "/v1/chat/completions", greedy_chat(Json::array({user("What is 37 + 58?")})));
+  const Answered next =
+      post(client, "/v1/chat/completions", greedy_chat(Json::array({user("What is 37 + 58?")})));
   EXPECT_EQ(next.body["choices"][0]["message"]["content"], "95") << next.body;
 }
 
@@ -109,7 +111,8 @@ TEST_F(Lifecycle, AStuckPassIsReportedAndTheNextRequestWorks) {
   const Answered report = post(client, "/v1/chat/completions", question);
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
   EXPECT_EQ(report.status, 503);
-  EXPECT_NE(report.body["error"]["message"].get<std::string>().find("stuck"), std::string::npos) << report.body;
+  EXPECT_NE(report.body["error"]["message"].get<std::string>().find("stuck"), std::string::npos)
+      << report.body;
   EXPECT_EQ(client.Get("/health")->status, 503);
   stuck = false;
   EXPECT_EQ(post(client, "/v1/chat/completions", question).body["choices"][0]["message"]["content"], "95");
@@ -140,7 +143,8 @@ TEST_F(Lifecycle, TwoHundredIdleConnectionsAndSlowOnesAreNoHindrance) {
   for (int i = 0; i < 5; ++i) send_text(idle[i], "POST /v1/chat/completions HTTP/1.1\r\nContent-Le");
   httplib::Client client = server.client();
   EXPECT_EQ(client.Get("/health")->status, 200);
-  EXPECT_EQ(post(client, "/v1/chat/completions", greedy_chat(Json::array({user("What is 37 + 58?")}))).status, 200);
+  EXPECT_EQ(post(client, "/v1/chat/completions", greedy_chat(Json::array({user("What is 37 + 58?")}))).status,
+            200);
   // A request that does not come to its end is given up.
   char byte;
   timeval patience{4, 0};

@@ -38,7 +38,8 @@ TEST(Load, EveryAnswerIsItsSoloAnswer) {
     options.scheduler.n_slots = 1;
     TestServer alone(std::move(options));
     httplib::Client client = alone.client();
-    for (int i = 0; i < kQuestions; ++i) want.push_back(said(post(client, "/v1/chat/completions", question(i)).body));
+    for (int i = 0; i < kQuestions; ++i)
+      want.push_back(said(post(client, "/v1/chat/completions", question(i)).body));
   }
   ServerOptions options;
   options.scheduler.n_slots = 3;
