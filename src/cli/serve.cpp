@@ -95,6 +95,7 @@ Result<ExitCode> ServeCommand::run(const FlagTable& flags) {
   const Interrupt interrupt;
   EngineOptions options = TRY(engine_.resolve());
   options.n_sessions = server_.scheduler.n_slots;
+  if (!options.cache_dir.empty()) server_.session_dir = options.cache_dir + "/named";
   Engine engine = TRY(Engine::open(options));
   engine_.adopt(engine.info());
   log_settings(flags);

@@ -176,7 +176,6 @@ void Scheduler::admit() {
       if (auto next = queue_.pop()) ticket = std::move(*next);
     }
     if (ticket == nullptr) return;
-    // The place where a prefix on disk would be loaded into the chosen slot, if it has more of the prompt.
     Slot& slot = *choose_slot(slots_, ticket->job().prompt);
     begin(slot, std::move(ticket));
   }
@@ -343,9 +342,11 @@ void Scheduler::finish(Slot& slot, Result<AnswerEnd> end) {
       }
     }
   }
+  const bool whole = end && end->report.reason != FinishReason::kCancelled;
   slot.ticket->finish(std::move(end));
   slot.ticket.reset();
   slot.answer.reset();
+  if (whole) slot.session.end_turn();
 }
 
 void Scheduler::publish() {

@@ -47,11 +47,13 @@ Result<std::unique_ptr<Server>> Server::start(Engine& engine, ServerOptions opti
   if (engine.tokenizer() == nullptr) return engine.tokenize("").error();
   auto impl = std::make_unique<Impl>(engine, options, limits_of(options));
   impl->scheduler = TRY(Scheduler::start(engine, options.scheduler));
+  impl->sessions.emplace(*impl->scheduler, options.session_dir);
   impl->add_gate();
   impl->add_openai_routes();
   impl->add_anthropic_routes();
   impl->add_text_routes();
   impl->add_page_routes();
+  impl->add_session_routes();
   impl->add_status_routes();
   if (options.port == 0) {
     impl->port = impl->http.bind_to_any_port(options.host);

@@ -18,6 +18,7 @@ struct ServerOptions {
   bool allow_no_key = false;     // serve other addresses than this machine's without a key
   std::string cors_origin = {};  // pages from here may use the API; "*": from anywhere
   std::string model_name = {};   // what the APIs call the model; empty: the file's name
+  std::string session_dir = {};  // conversations saved by name; empty: none can be
   uint64_t max_body_bytes = 32 << 20;
   int64_t idle_seconds = 60;     // a connection without a request
   int64_t request_seconds = 60;  // for a request to arrive

@@ -9,6 +9,7 @@
 #include "server/access.h"
 #include "server/answer_run.h"
 #include "server/http_server.h"
+#include "server/named_sessions.h"
 #include "server/openai_responses.h"
 #include "server/reply.h"
 #include "server/server.h"
@@ -25,6 +26,7 @@ struct Server::Impl {
   PromptMaker prompts;
   ResponseStore responses;
   std::unique_ptr<Scheduler> scheduler;
+  std::optional<NamedSessions> sessions;
   HttpServer http;
   std::thread listener;
   int port = 0;
@@ -40,6 +42,7 @@ struct Server::Impl {
   void add_anthropic_routes();  // anthropic_routes.cpp
   void add_text_routes();       // text_routes.cpp: tokenize, detokenize, apply-template
   void add_page_routes();       // page_routes.cpp: the web page
+  void add_session_routes();    // session_routes.cpp: save, restore, list
   void add_status_routes();     // status_routes.cpp: health, metrics, status
 };
 

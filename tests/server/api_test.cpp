@@ -167,6 +167,43 @@ TEST_F(Api, ToolsThroughAnthropicsMessages) {
   EXPECT_GE(next.body["usage"]["cache_read_input_tokens"].get<int64_t>(), before - 1) << next.body;
 }
 
+TEST_F(Api, AToolsResultIsAnsweredThroughBoth) {
+  const Json schema = {{"type", "object"},
+                       {"properties", {{"a", {{"type", "integer"}}}, {"b", {{"type", "integer"}}}}},
+                       {"required", Json::array({"a", "b"})}};
+  const char *about = "Multiply two integers", *result = R"({"product": 144722})";
+  const Json question = user("Use the tool to multiply 269 by 538"), want = {{"a", 269}, {"b", 538}};
+
+  Json body = greedy_chat(Json::array({question}));
+  body["reasoning_effort"] = "none";
+  body["tools"] =
+      Json::array({{{"type", "function"},
+                    {"function", {{"name", "multiply"}, {"description", about}, {"parameters", schema}}}}});
+  const Json called = post(client_, "/v1/chat/completions", body).body["choices"][0]["message"];
+  ASSERT_TRUE(called.contains("tool_calls")) << called;
+  const Json& call = called["tool_calls"][0];
+  EXPECT_EQ(Json::parse(call["function"]["arguments"].get<std::string>()), want);
+  body["messages"].push_back(called);
+  body["messages"].push_back({{"role", "tool"}, {"tool_call_id", call["id"]}, {"content", result}});
+  const Answered answered = post(client_, "/v1/chat/completions", body);
+  EXPECT_NE(all_text(answered.body["choices"][0]["message"]).find("144722"), std::string::npos)
+      << answered.body;
+
+  Json messages = {{"max_tokens", 120}, {"temperature", 0}, {"messages", Json::array({question})}};
+  messages["tools"] = Json::array({{{"name", "multiply"}, {"description", about}, {"input_schema", schema}}});
+  const Json content = post(client_, "/v1/messages", messages).body["content"];
+  ASSERT_EQ(content.back()["type"], "tool_use") << content;
+  EXPECT_EQ(content.back()["input"], want);
+  messages["messages"].push_back({{"role", "assistant"}, {"content", content}});
+  messages["messages"].push_back({{"role", "user"},
+                                  {"content", Json::array({{{"type", "tool_result"},
+                                                            {"tool_use_id", content.back()["id"]},
+                                                            {"content", result}}})}});
+  const Answered replied = post(client_, "/v1/messages", messages);
+  EXPECT_NE(replied.body["content"].back().value("text", "").find("144722"), std::string::npos)
+      << replied.body;
+}
+
 TEST_F(Api, ToolChoiceIsObeyed) {
   Json body = greedy_chat(Json::array({user("What is 2 + 2?")}));
   body["max_tokens"] = 200;
