@@ -240,7 +240,8 @@ class Session {
   /// session goes on. generate() does it by itself.
   void end_turn();
   /// Writes the state to a file (docs/formats/session.md) from which load() goes on bit for bit, in another
-  /// process too. Errors: kIo.
+  /// process too. Errors: kIo; kUnsupported when rows were moved after an edit (reuse_edits): files are
+  /// exact.
   Result<void> save(const std::string& path) const;
   /// Makes the state that of a file, of the same model and the same options that change results; returns its
   /// tokens. What is wrong with a file is found before the state changes, but for bytes that cannot be read

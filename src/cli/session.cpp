@@ -8,7 +8,7 @@
 #include "cli/model_location.h"
 #include "cli/verbosity.h"
 #include "core/format.h"
-#include "session/fingerprint.h"
+#include "gguf/fingerprint.h"
 #include "session/session_file.h"
 
 namespace forebay::cli {
@@ -168,7 +168,8 @@ Result<void> SessionCommand::check_usable(const Path& path) {
   SessionReader reader = TRY(SessionReader::open(*storage_, path));
   if (!model_.empty()) {
     const GgufFile model = TRY(GgufFile::open(*storage_, model_));
-    const std::string ours = model_fingerprint(model), saved = fact(reader.header(), "model");
+    const std::string ours = fmt::format("{:016x}", fingerprint(model)),
+                      saved = fact(reader.header(), "model");
     if (saved != ours)
       return Error{Code::kInvalidArgument,
                    fmt::format("{}: a session of {} ({}), {} is another model ({})", path.string(),

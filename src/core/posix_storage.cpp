@@ -140,6 +140,20 @@ class DirectFile : public PosixReadableFile {
   const Descriptor direct_;
 };
 
+/// All of the bytes, however many calls the system wants.
+Result<void> write_at_offset(const Path& path, const Descriptor& fd, uint64_t offset,
+                             std::span<const std::byte> bytes) {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t n =
+        ::pwrite(fd.get(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return system_error(path, fmt::format("write of {} bytes at offset {}", bytes.size(), offset));
+    done += static_cast<size_t>(n);
+  }
+  return {};
+}
+
 class PosixWritableFile : public WritableFile {
  public:
   PosixWritableFile(Path path, Descriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
@@ -172,16 +186,7 @@ class PosixWritableFile : public WritableFile {
  private:
   Result<void> write_all(uint64_t offset, std::span<const std::byte> bytes) {
     ENSURE(fd_.get() >= 0, "write to a closed file");
-    size_t done = 0;
-    while (done < bytes.size()) {
-      const ssize_t n =
-          ::pwrite(fd_.get(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0)
-        return system_error(path_, fmt::format("write of {} bytes at offset {}", bytes.size(), offset));
-      done += static_cast<size_t>(n);
-    }
-    return {};
+    return write_at_offset(path_, fd_, offset, bytes);
   }
 
   const Path path_;
@@ -225,16 +230,7 @@ class PosixPagedFile : public WritableFile {
  private:
   Result<void> write_all(const Descriptor& fd, uint64_t offset, std::span<const std::byte> bytes) {
     ENSURE(offset <= size_ && bytes.size() <= size_ - offset, "write beyond the bytes that were taken");
-    size_t done = 0;
-    while (done < bytes.size()) {
-      const ssize_t n =
-          ::pwrite(fd.get(), bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0)
-        return system_error(path_, fmt::format("write of {} bytes at offset {}", bytes.size(), offset));
-      done += static_cast<size_t>(n);
-    }
-    return {};
+    return write_at_offset(path_, fd, offset, bytes);
   }
 
   const Path path_;

@@ -313,6 +313,12 @@ void Session::end_turn() {
 Result<void> Session::save(const std::string& path) const {
   const Impl& s = *impl_;
   if (s.tokens.empty()) return Error{Code::kInvalidArgument, fmt::format("{}: the session is empty", path)};
+  // A file is good for whoever has its tokens: it may not hold less than reading them gives.
+  if (!s.exact)
+    return Error{Code::kUnsupported,
+                 fmt::format("{}: not written: after an edit, part of this state was moved instead of read "
+                             "(--reuse-edits on), and files hold exact states only",
+                             path)};
   const SessionImage image{&s.state, nullptr, s.tokens,
                            s.logits_valid ? std::span<const float>(s.logits) : std::span<const float>()};
   TRY(write_session(*s.engine.storage, path, image, {.facts = session_facts(s.engine)}));

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "session/fingerprint.h"
+#include "gguf/fingerprint.h"
 
 namespace forebay {
 
@@ -11,7 +11,7 @@ const std::vector<std::string>& session_facts(Engine::Impl& engine) {
   const EngineOptions& o = engine.options;
   const ModelConfig& c = engine.model->config();
   std::vector<std::string>& facts = engine.session_facts;
-  facts = {"model=" + model_fingerprint(*engine.file),
+  facts = {fmt::format("model={:016x}", fingerprint(*engine.file)),
            "name=" + c.name,
            "architecture=" + c.architecture,
            fmt::format("kv={}", name_of(engine.info.kv)),
@@ -19,8 +19,8 @@ const std::vector<std::string>& session_facts(Engine::Impl& engine) {
            fmt::format("kernels={}", o.reference_kernels ? "reference" : "fast"),
            fmt::format("rope={:g}/{}", c.attention.rope_theta, c.attention.n_rot),
            fmt::format("draft={}", !engine.model->has_mtp() ? "none"
-                                   : engine.mtp_file        ? model_fingerprint(*engine.mtp_file)
-                                                            : "in the model")};
+                                   : engine.mtp_file ? fmt::format("{:016x}", fingerprint(*engine.mtp_file))
+                                                     : "in the model")};
   // With these on, rows hang on what was in memory when they were computed.
   if (o.route_bias > 0) facts.push_back(fmt::format("route-bias={:g}", o.route_bias));
   if (o.route_bias_prompt > 0) facts.push_back(fmt::format("route-bias-prompt={:g}", o.route_bias_prompt));

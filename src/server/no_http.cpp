@@ -1,14 +1,10 @@
 // In builds without cpp-httplib.
-#include "server/access.h"
 #include "server/server.h"
 
 namespace forebay {
 
 struct Server::Impl {};
 
-Result<void> validate(const ServerOptions&) {
-  return {};
-}
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() = default;
 Result<std::unique_ptr<Server>> Server::start(Engine&, ServerOptions) {

@@ -24,14 +24,6 @@ HttpLimits limits_of(const ServerOptions& o) {
 
 }  // namespace
 
-Result<void> validate(const ServerOptions& o) {
-  if (!is_loopback(o.host) && o.api_key.empty() && !o.allow_no_key)
-    return Error{
-        Code::kInvalidArgument,
-        fmt::format("--host {}: other machines can reach it, so --api-key is needed (or --no-key)", o.host)};
-  return {};
-}
-
 Server::Impl::Impl(Engine& engine, ServerOptions o, const HttpLimits& limits)
     : engine(engine),
       options(std::move(o)),

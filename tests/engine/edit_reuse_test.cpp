@@ -9,6 +9,7 @@
 
 #include "engine/session_impl.h"
 #include "support/result_matchers.h"
+#include "support/temporary_directory.h"
 
 namespace forebay {
 namespace {
@@ -82,6 +83,19 @@ TEST_F(EditReuseTest, OffReadsAgainAndIsExact) {
   const SyncReport report = session.sync(edited).value();
   EXPECT_EQ(report.n_moved, 0);
   EXPECT_TRUE(same_bits(logits_of(session), fresh(engine, edited)));
+}
+
+TEST_F(EditReuseTest, FilesHoldExactStatesOnly) {
+  const TemporaryDirectory directory;
+  const std::string path = (directory / "state").string();
+  Engine engine = open(true);
+  Session session = engine.new_session().value();
+  ASSERT_OK(session.sync(engine.tokenize(chat(kLong)).value()));
+  ASSERT_OK(session.save(path));
+  std::filesystem::remove(path);
+  ASSERT_GT(session.sync(engine.tokenize(chat("Mugs.", turn("user", "What is 5 + 6?"))).value())->n_moved, 0);
+  EXPECT_TRUE(fails_with(session.save(path), Code::kUnsupported, path, "--reuse-edits"));
+  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST_F(EditReuseTest, OnMovesAndSaysSo) {
