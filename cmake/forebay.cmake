@@ -23,7 +23,8 @@ string(REPLACE -O3 -O2 CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")  # 
 set(forebay_kernel_options -O3)
 if(FOREBAY_SANITIZE)
   set(forebay_kernel_options -O1)  # instrumented loops gain nothing from more
-  target_compile_options(forebay_flags INTERFACE -fsanitize=${FOREBAY_SANITIZE} -fno-sanitize-recover=all -O1 -g1)
+  target_compile_options(forebay_flags INTERFACE -fsanitize=${FOREBAY_SANITIZE} -fno-sanitize-recover=all -O1 -g1
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)  # std::regex, instrumented, looks so to GCC 12
   target_link_options(forebay_flags INTERFACE -fsanitize=${FOREBAY_SANITIZE})
   # A null pointer stops the program without being looked for, and alignment can only be wrong where bytes are
   # read as something else; both checks at every access would double what there is to compile.
@@ -65,9 +66,6 @@ if(FOREBAY_TESTS)
   add_library(forebay_test_headers STATIC ${PROJECT_BINARY_DIR}/empty.cpp)
   target_compile_options(forebay_test_headers PUBLIC -O1  # a test runs once for each time it is compiled
     $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>)  # GCC 12 at -O1, about std::string
-  if(FOREBAY_SANITIZE)  # std::regex, instrumented, looks uninitialised to GCC 12
-    target_compile_options(forebay_test_headers PUBLIC $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
-  endif()
   # What runs is instrumented; undefined behaviour of the tests' own statements would take longer to look for than
   # everything else to compile.
   target_compile_options(forebay_test_headers PUBLIC -fno-sanitize=undefined)
