@@ -43,7 +43,11 @@ struct CommandInfo {
   std::string usage;              // what follows the name: "[options] MODEL"
   std::vector<Example> examples;  // help opens with them
   std::string details;            // a few sentences
-  std::unique_ptr<Command> (*make)();
+  std::unique_ptr<Command> (*make)() = nullptr;
+  // A command that is a program of its own, in the folder of this one: its file name, and what to say when it
+  // is not there. It gets all arguments after the command's name.
+  std::string beside = {};
+  std::string missing = {};
 };
 
 // One per file.
@@ -57,6 +61,7 @@ CommandInfo logits_command();
 CommandInfo bench_command();
 CommandInfo pack_command();
 CommandInfo session_command();
+CommandInfo train_command();
 CommandInfo convert_command();
 CommandInfo kld_command();
 CommandInfo route_curve_command();

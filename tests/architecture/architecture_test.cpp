@@ -47,9 +47,13 @@ const std::vector<Folder> kFolders = {
      {"quant", "gguf", "safetensors", "kernels", "tokenizer", "experts", "model", "reuse", "sampling",
       "engine"}},
     {"server", {"gguf", "tokenizer", "chat", "constrain", "page", "model", "sampling", "engine"}},
+    {"recipe", {}},
     {"cli",
      {"quant", "gguf", "safetensors", "kernels", "tokenizer", "experts", "model", "plan", "session",
-      "sampling", "engine", "convert", "synth", "trace", "replay", "eval", "server"}},
+      "sampling", "engine", "convert", "synth", "trace", "replay", "eval", "server", "recipe"}},
+    {"train",
+     {"quant", "gguf", "safetensors", "kernels", "tokenizer", "experts", "model", "sampling", "engine",
+      "convert", "recipe", "cli"}},
 };
 
 /// Headers of include/forebay/: a folder may include those of the folders it may use. result.h is everyone's.

@@ -88,10 +88,13 @@ LibraryLists library_lists(std::string_view cmake) {
   for (const std::string& token : cmake_tokens(cmake)) {
     if (kKeywords.contains(token)) {
       keyword = token;
-    } else if (token == "forebay_library" || token.starts_with("add_") || token.starts_with("target_")) {
+    } else if (token == "forebay_library" || token == "forebay_torch_library" || token.starts_with("add_") ||
+               token.starts_with("target_")) {
       keyword.clear();
     } else if (token.starts_with(kPrefix) && !keyword.empty()) {
-      lists.links.insert(token.substr(kPrefix.size()));
+      // The libraries inside train/ are one row of the picture.
+      const std::string name = token.substr(kPrefix.size());
+      lists.links.insert(name.starts_with("train_") || name.starts_with("torch_") ? "train" : name);
     } else if (token.ends_with(".cpp")) {
       lists.sources.insert(token);
       if (keyword == "AVX2") lists.avx2.insert(token);

@@ -47,6 +47,17 @@ TEST(Commands, HelpOpensWithAnExample) {
   EXPECT_EQ(lines_of(overview.out).size() > 12, true) << "commands missing from the list above?";
 }
 
+TEST(Commands, TrainIsAProgramBeside) {
+  const Finished help = run_program({"train", "--help"});
+  EXPECT_EQ(help.code, 0) << help;
+  EXPECT_NE(help.out.find("usage: forebay train"), std::string::npos) << help;
+  EXPECT_TRUE(is_error(run_program({"train"}), 2, {"train", "--help"}));
+  // Built or not, something that does not exist is one line and no success.
+  const Finished unknown = run_program({"train", "sideways"});
+  EXPECT_NE(unknown.code, 0) << unknown;
+  EXPECT_EQ(lines_of(unknown.err).size(), 1u) << unknown;
+}
+
 TEST(Commands, VersionIsANumber) {
   const Finished version = run_program({"--version"});
   EXPECT_EQ(version.code, 0);
