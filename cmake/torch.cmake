@@ -1,7 +1,6 @@
 # What src/train is built with: libtorch, and one precompiled <torch/torch.h> for all of it, which is most of the time
 # that a file takes.
 find_package(Torch REQUIRED)
-find_package(tomlplusplus QUIET)
 
 find_path(FOREBAY_GLOO_INCLUDE gloo/algorithm.h)
 find_library(FOREBAY_GLOO gloo)

@@ -2,10 +2,10 @@
 # shellcheck shell=bash disable=SC2034
 
 build_packages=(g++ cmake ninja-build libfmt-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libpcre2-dev
-                libutf8proc-dev liburing-dev libxxhash-dev libcpp-httplib-dev pkg-config)
+                libutf8proc-dev liburing-dev libxxhash-dev libcpp-httplib-dev libtomlplusplus-dev pkg-config)
 # python3 compares chat templates with Jinja2 and arrays with numpy; the product itself needs none of it.
 test_packages=(libgtest-dev python3 python3-jinja2 python3-numpy)
-train_packages=(libtorch-dev libgloo-dev libtomlplusplus-dev)
+train_packages=(libtorch-dev libgloo-dev)
 bench_packages=(libbenchmark-dev)
 format_packages=(clang-format)
 

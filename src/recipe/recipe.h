@@ -22,7 +22,8 @@ namespace forebay {
 class Recipe {
  public:
   /// `settings` are "section.key=value", later ones win; a value that is not TOML is taken as text. Errors:
-  /// kNotFound, kIo, kCorrupt with line and column, kInvalidArgument for a setting without '='.
+  /// kNotFound, kIo, kCorrupt with line and column, kInvalidArgument for a setting without '=', kUnsupported
+  /// in a build without toml++.
   static Result<Recipe> read(Storage& storage, const Path& path, std::span<const std::string> settings);
   static Result<Recipe> parse(std::string_view toml, std::string name, std::span<const std::string> settings);
 
@@ -39,8 +40,8 @@ class Recipe {
   template <typename E>
   void get(std::string_view key, E& value, std::span<const std::pair<std::string_view, E>> words);
 
-  /// The first mistake: a wrong value ("recipes/a.toml: grpo.lr is 'fast': a number from 0 to 1"), or a key
-  /// that nobody asked for, with the nearest one that exists.
+  /// The first mistake: a wrong value ("recipes/a.toml:12: grpo.lr is 'fast': a number from 0 to 1 is
+  /// wanted"), or a key that nobody asked for, with the nearest one that exists.
   Result<void> finish() const;
 
   /// Every key that was asked for with the value in use, sorted, as TOML that reads back as the same recipe.
@@ -51,6 +52,10 @@ class Recipe {
   /// The resolved values by key, for comparing two runs.
   const std::map<std::string, std::string>& values() const { return values_; }
   const std::string& name() const { return name_; }
+
+  /// The names directly below `section` in the order of the file: for files whose sections are not known in
+  /// advance ("cell" -> "dense", "prf").
+  std::vector<std::string> names_below(std::string_view section) const;
 
  private:
   struct Table;                                           // what the file and the settings said, by full key
@@ -75,7 +80,7 @@ void Recipe::get(std::string_view key, E& value, std::span<const std::pair<std::
       value = meaning;
       found = true;
     }
-    if (!found) refuse(key, *given, "one of " + known);
+    if (!found) refuse(key, "'" + *given + "'", "one of " + known);
   }
   for (const auto& [name, meaning] : words)
     if (meaning == value) chosen(key, name);
