@@ -11,9 +11,11 @@
 #include "cli/json_writer.h"
 #include "cli/sampling_flags.h"
 #include "cli/verbosity.h"
+#include "constrain/constrain.h"
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/memory_info.h"
+#include "core/storage.h"
 #include "tokenizer/tokenizer.h"
 
 namespace forebay::cli {
@@ -28,7 +30,9 @@ class RunCommand : public Command {
  private:
   bool is_chat() const { return !prompt_ && is_terminal(stdin); }
   Conversation start_conversation() const;
-  Result<ExitCode> answer_once(Engine& engine, const GenerateOptions& options, const FlagTable& flags,
+  Result<std::shared_ptr<TokenConstraint>> make_constraint(const Engine& engine,
+                                                           bool starts_in_reasoning) const;
+  Result<ExitCode> answer_once(Engine& engine, GenerateOptions options, const FlagTable& flags,
                                std::string prompt, std::stop_token stop);
   std::string stats_json(Engine& engine, const Answer& answer) const;
   std::string as_json(Engine& engine, const Answer& answer, const FlagTable& flags) const;
@@ -41,11 +45,13 @@ class RunCommand : public Command {
   std::optional<std::string> think_;
   std::optional<std::string> stats_;
   std::string save_session_, load_session_;
+  std::optional<std::string> json_schema_;
   std::vector<std::string> stop_;
   int64_t n_tokens_ = -1;
   int log_probs_ = 0;
   bool raw_ = false;
   bool json_ = false;
+  bool json_object_ = false;
 };
 
 void RunCommand::declare(FlagTable& flags) {
@@ -63,6 +69,9 @@ void RunCommand::declare(FlagTable& flags) {
   engine_.declare_context(flags);
   flags.texts("--stop", "TEXT", stop_, "text that ends the answer and is not part of it");
   flags.toggle("--json", json_, "print one JSON object instead of the text, when the answer is complete");
+  flags.text("--json-schema", "FILE|JSON", json_schema_,
+             "the answer is JSON of this schema; what begins with a brace is the schema itself");
+  flags.toggle("--json-object", json_object_, "the answer is a JSON object");
   flags.integer("--logprobs", "N", log_probs_, {0, 1000},
                 "with --json: the N likeliest alternatives for every token, with log-probabilities");
   sampling_.declare(flags);
@@ -91,6 +100,9 @@ Result<void> RunCommand::check() {
   if (is_chat() && (!save_session_.empty() || !load_session_.empty()))
     return refuse("--save-session and --load-session need a prompt; in a chat, --cache-dir keeps the state");
   if (log_probs_ > 0 && !json_) return refuse("--logprobs needs --json");
+  if (json_object_ && json_schema_) return refuse("--json-object and --json-schema exclude each other");
+  if (is_chat() && (json_object_ || json_schema_))
+    return refuse("--json-schema and --json-object need a prompt: -p TEXT or standard input");
   for (const std::string& text : stop_)
     if (text.empty()) return refuse("--stop: an empty text");
   if (is_chat() && raw_) return refuse("--raw needs a prompt: -p TEXT or standard input");
@@ -151,21 +163,40 @@ std::string plan_line(const PlanSummary& plan, const ExpertCacheStats& stats, co
                      plan.tokens_per_second, 100 * plan.hit_rate, rate, 100 * hits);
 }
 
-Result<ExitCode> RunCommand::answer_once(Engine& engine, const GenerateOptions& options,
-                                         const FlagTable& flags, std::string prompt, std::stop_token stop) {
+/// What --json-schema and --json-object ask for; null when neither is there.
+Result<std::shared_ptr<TokenConstraint>> RunCommand::make_constraint(const Engine& engine,
+                                                                     bool starts_in_reasoning) const {
+  if (!json_object_ && !json_schema_) return std::shared_ptr<TokenConstraint>();
+  if (engine.tokenizer() == nullptr)
+    return Error{Code::kUnsupported, "--json-schema and --json-object: the model file has no vocabulary"};
+  const ConstraintVocabulary vocabulary(*engine.tokenizer());
+  std::unique_ptr<TokenConstraint> inner;
+  if (json_schema_) {
+    std::string schema = *json_schema_;
+    if (!schema.starts_with('{')) schema = TRY(read_text(*make_posix_storage(), schema, 16 << 20));
+    inner = TRY(compile_json_schema(schema, vocabulary));
+  } else {
+    inner = TRY(compile_json_object(vocabulary));
+  }
+  return std::shared_ptr<TokenConstraint>(after_reasoning(std::move(inner), starts_in_reasoning, vocabulary));
+}
+
+Result<ExitCode> RunCommand::answer_once(Engine& engine, GenerateOptions options, const FlagTable& flags,
+                                         std::string prompt, std::stop_token stop) {
   if (!raw_) {
     Conversation conversation = start_conversation();
     conversation.add_user(prompt);
     prompt = TRY(engine.render_chat(conversation.prompt_json()));
     log::debug("prompt: {}", prompt);
   }
+  const bool reasons = !raw_ && ends_inside_thinking(prompt);
+  options.constraint = TRY(make_constraint(engine, reasons));
   const std::vector<int32_t> ids = TRY(engine.tokenize(prompt));
   Session session = TRY(engine.new_session());
   if (!load_session_.empty()) TRY(session.load(load_session_));
   const AnswerStyle style{
       .raw = raw_, .show = !json_, .show_reasoning = !verbosity_.quiet, .keep_log_probs = json_};
-  const Answer answer =
-      TRY(answer_prompt(session, ids, !raw_ && ends_inside_thinking(prompt), options, style, stop));
+  const Answer answer = TRY(answer_prompt(session, ids, reasons, options, style, stop));
   log::debug("state: {}", answer.report.prompt.why);
   if (!save_session_.empty() && !answer.cancelled) TRY(session.save(save_session_));
   if (json_) fmt::print("{}\n", as_json(engine, answer, flags));

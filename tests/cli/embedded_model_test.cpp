@@ -1,4 +1,6 @@
 // The program with the model that comes with it.
+#include <fstream>
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -114,6 +116,28 @@ TEST_F(EmbeddedModel, DraftLogitsHaveOneRowLess) {
 }
 
 const Path kCheckpoint = Path(FOREBAY_SOURCE_DIR) / "../shared/models/pebble";
+
+TEST_F(EmbeddedModel, WritesJsonOfASchema) {
+  const std::vector<std::string> ask = {"run", "-q", "-p", "What is 37 + 58?", "--temp", "1.5", "--seed",
+                                        "3",   "-n", "120"};
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all = ask;
+    all.insert(all.end(), more.begin(), more.end());
+    return run_program(all);
+  };
+  const std::string schema =
+      R"({"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]})";
+  const Finished inline_schema = with({"--json-schema", schema});
+  EXPECT_TRUE(nlohmann::json::parse(inline_schema.out, nullptr, false)["sum"].is_number_integer())
+      << inline_schema;
+  const TemporaryDirectory directory;
+  std::ofstream(directory / "schema.json") << schema;
+  EXPECT_EQ(with({"--json-schema", (directory / "schema.json").string()}).out, inline_schema.out);
+  EXPECT_TRUE(nlohmann::json::parse(with({"--json-object"}).out, nullptr, false).is_object());
+  EXPECT_TRUE(is_error(with({"--json-schema", R"({"not": {}})"}), 1, {"'not'"}));
+  EXPECT_TRUE(is_error(with({"--json-schema", "none.json"}), 1, {"none.json"}));
+  EXPECT_TRUE(is_error(with({"--json-schema", "{}", "--json-object"}), 2, {"exclude"}));
+}
 
 TEST(Conversion, TheDraftHeadGoesWhereItIsWanted) {
   if (!std::filesystem::exists(kCheckpoint)) GTEST_SKIP() << kCheckpoint << " is not there";

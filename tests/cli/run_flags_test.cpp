@@ -112,6 +112,8 @@ TEST(RunFlags, EachChangesSomethingThatShows) {
       {"--context", {s, with(s, {"-c", "20"})}},
       {"--stop", {chat, with(chat, {"--stop", "2"})}},
       {"--json", {plain, with(plain, {"--json"})}},
+      {"--json-object", {plain, with(plain, {"--json-object"})}},
+      {"--json-schema", {plain, with(plain, {"--json-schema", "{\"type\": \"null\"}"})}},
       {"--logprobs", {chat, with(chat, {"--logprobs", "1"})}},
       {"--logit-bias", {s, with(s, {"--logit-bias", "66=-inf"})}},
       {"--repeat-penalty", {s, penalised}},
