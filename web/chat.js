@@ -138,11 +138,13 @@ export class Chat {
     let drawn = true;
     const draw = () => {
       drawn = true;
-      const open = shown.querySelector("details.thinking")?.open;
+      const before = shown.querySelector("details.thinking");
       const follow = this.#at_end();
       const next = this.#show(message, index, this.#running !== null);
       const thinking = next.querySelector("details.thinking");
-      if (thinking && open !== undefined) thinking.open = open;
+      // As the reader left it, but it folds when the thinking is over.
+      const same = thinking?.firstElementChild.textContent === before?.firstElementChild.textContent;
+      if (thinking && before && same) thinking.open = before.open;
       shown.replaceWith(next);
       shown = next;
       if (follow) this.#scroll_down();
@@ -283,6 +285,7 @@ function note_of(times, message) {
     parts.push(usage.completion_tokens + " tokens" + (times.first && seconds > 0.05 ? " at " + (usage.completion_tokens / seconds).toFixed(1) + " tok/s" : ""));
   }
   if (times.first) parts.push("first after " + ((times.first - times.start) / 1000).toFixed(2) + " s");
-  if (message.reasoning_content && times.content) parts.push("thought for " + ((times.content - times.first) / 1000).toFixed(1) + " s");
+  const thought = (times.content - times.first) / 1000;
+  if (message.reasoning_content && thought >= 0.1) parts.push("thought for " + thought.toFixed(1) + " s");
   return parts.join(", ");
 }

@@ -81,6 +81,8 @@ export class Monitor {
         card("Experts in memory", bytes(experts.resident_bytes), "of " + bytes(experts.budget_bytes) + ", " + number(experts.evictions) + " evicted", meter(experts.resident_bytes / experts.budget_bytes)),
         card("Read from disk", bytes(experts.bytes_read), bytes(this.#rates.read.at(-1) || 0) + "/s now, waited " + seconds(experts.wait_seconds || 0), spark(this.#rates.read)));
     }
+    if (status.cache)
+      cards.push(card("States on disk", bytes(status.cache.bytes), number(status.cache.files) + " files, " + number(tokens.loaded) + " tokens loaded, " + number(status.cache.saved) + " saved, " + number(status.cache.pruned) + " pruned"));
     if (status.drafts)
       cards.push(card("Drafts", percent(status.drafts.accepted / status.drafts.offered), number(status.drafts.accepted) + " of " + number(status.drafts.offered) + " tokens accepted"));
     cards.push(slots(status.slots || []));

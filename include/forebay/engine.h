@@ -192,8 +192,8 @@ class Engine {
 
   /// Empty when experts are mapped or the model has none.
   std::optional<ExpertCacheStats> expert_stats();
-  /// With a cache_dir; waits for what is being written.
-  std::optional<CacheDirStats> cache_dir_stats();
+  /// With a cache_dir. Any thread may ask; `wait` for what is being written.
+  std::optional<CacheDirStats> cache_dir_stats(bool wait = true);
   /// With streamed experts.
   const std::optional<PlanSummary>& plan() const;
   /// Completes the trace, if there is one; nothing is recorded afterwards. Errors: kIo, of any write so far.

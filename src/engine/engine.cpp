@@ -261,9 +261,9 @@ Result<void> Engine::finish_trace() {
   return impl_->trace->finish();
 }
 
-std::optional<CacheDirStats> Engine::cache_dir_stats() {
+std::optional<CacheDirStats> Engine::cache_dir_stats(bool wait) {
   if (impl_->prefixes == nullptr) return std::nullopt;
-  impl_->prefixes->wait();
+  if (wait) impl_->prefixes->wait();
   const PrefixStoreStats s = impl_->prefixes->stats();
   return CacheDirStats{s.n_files, s.bytes, s.n_saved, s.n_pruned, s.n_discarded, s.n_not_saved};
 }

@@ -297,8 +297,10 @@ void Session::end_turn() {
   Impl& s = *impl_;
   if (s.engine.prefixes == nullptr || s.tokens.empty()) return;
   // Where answers come back otherwise than they were written, the state before the answer is what can be
-  // used.
-  const bool whole = s.engine.answers_kept.value_or(s.engine.turn_token < 0) || !s.state.is_recurrent();
+  // used. Of a prompt that was not read to its end, everything can.
+  const bool in_prompt = static_cast<int64_t>(s.tokens.size()) < s.n_last_prompt;
+  const bool whole =
+      in_prompt || s.engine.answers_kept.value_or(s.engine.turn_token < 0) || !s.state.is_recurrent();
   if (!whole) {
     int64_t before_answer = 0;
     for (int64_t i = 0; i < std::min(s.n_last_prompt, static_cast<int64_t>(s.tokens.size())); ++i)
@@ -340,14 +342,18 @@ Result<void> Session::Impl::load(SessionReader& reader) {
     forget_lost_state();
     return loaded;
   }
-  exact = true;
-  if (edits) edits->cut(0);
   tokens = reader.header().tokens;
   logits_valid = !logits.empty();
+  starts_anew();
+  return {};
+}
+
+void Session::Impl::starts_anew() {
+  exact = true;
+  if (edits) edits->cut(0);
   places.clear();
   stops.clear();
   after_part(0);
-  return {};
 }
 
 Result<GenerateReport> Session::generate(std::span<const int32_t> prompt, const GenerateOptions& options,

@@ -59,6 +59,8 @@ struct Session::Impl {
   void after_part(int64_t n_left);
   /// The state becomes a file's. Errors: as SessionReader::load.
   Result<void> load(SessionReader& reader);
+  /// After state, tokens and logits became those of another timeline.
+  void starts_anew();
   /// After a pass that failed: the model reset the state if it broke it.
   void forget_lost_state();
 };

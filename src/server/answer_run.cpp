@@ -95,7 +95,8 @@ Result<std::unique_ptr<AnswerRun>> AnswerRun::plain(AnswerContext context, std::
 
 Result<void> AnswerRun::submit(const Job& common, const ChatStyle& style, const ToolSchemas& tools,
                                const ConstraintMaker& constrain) {
-  for (const Prompt& prompt : prompts_)
+  for (const Prompt& prompt : prompts_) {
+    std::shared_ptr<const Ticket> first;
     for (int i = 0; i < options_.n; ++i) {
       Job job = common;
       job.prompt = prompt.ids;
@@ -104,9 +105,12 @@ Result<void> AnswerRun::submit(const Job& common, const ChatStyle& style, const 
       job.options.sampling.seed += static_cast<uint64_t>(i);
       job.options.max_repeats = context_.max_repeats;
       job.options.constraint = TRY(constrain());
+      job.after = first;
       std::shared_ptr<Ticket> ticket = TRY(context_.scheduler.submit(std::move(job)));
+      if (first == nullptr) first = ticket;
       answers_.push_back({std::move(ticket), OutputParser(style, tools, !plain_ && prompt.starts_thinking)});
     }
+  }
   return {};
 }
 

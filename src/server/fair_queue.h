@@ -2,6 +2,7 @@
 /// of it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <list>
@@ -24,16 +25,23 @@ class FairQueue {
     lines_.back().items.push_back(std::move(item));
   }
 
-  std::optional<T> pop() {
-    if (lines_.empty()) return std::nullopt;
-    T item = std::move(lines_.front().items.front());
-    lines_.front().items.pop_front();
+  /// The next item of the first client whose next item is ready.
+  template <typename Predicate>
+  std::optional<T> pop(Predicate is_ready) {
+    const auto line =
+        std::find_if(lines_.begin(), lines_.end(), [&](const Line& l) { return is_ready(l.items.front()); });
+    if (line == lines_.end()) return std::nullopt;
+    T item = std::move(line->items.front());
+    line->items.pop_front();
     --size_;
-    if (lines_.front().items.empty())
-      lines_.pop_front();
+    if (line->items.empty())
+      lines_.erase(line);
     else
-      lines_.splice(lines_.end(), lines_, lines_.begin());
+      lines_.splice(lines_.end(), lines_, line);
     return item;
+  }
+  std::optional<T> pop() {
+    return pop([](const T&) { return true; });
   }
 
   /// Takes out every item for which `leaves` is true.

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -15,6 +16,8 @@
 
 namespace forebay {
 
+class Ticket;
+
 /// One answer that is wanted.
 struct Job {
   std::vector<int32_t> prompt;
@@ -24,6 +27,7 @@ struct Job {
   bool starts_thinking = false;   // the prompt leaves <think> open
   int64_t thinking_budget = -1;   // tokens of reasoning before it is closed; -1: as many as the model wants
   std::vector<int32_t> wrap_up;   // the tokens that close it
+  std::shared_ptr<const Ticket> after = {};  // waits until this one's prompt is read, which it shares
 };
 
 struct AnswerToken {

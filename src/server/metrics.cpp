@@ -28,6 +28,11 @@ Json experts_json(const ExpertCacheStats& s) {
           {"budget_bytes", s.budget_bytes}};
 }
 
+Json cache_json(const CacheDirStats& s) {
+  return {{"files", s.n_files},   {"bytes", s.bytes},           {"saved", s.n_saved},
+          {"pruned", s.n_pruned}, {"discarded", s.n_discarded}, {"not_saved", s.n_not_saved}};
+}
+
 }  // namespace
 
 double quantile(std::vector<double> values, double q) {
@@ -52,6 +57,7 @@ std::string prometheus_text(const SchedulerStatus& status) {
       std::pair("{outcome=\"failed\"}", s.n_failed));
   one("prompt_tokens_total", "counter", "Prompt tokens of answers that began.", s.n_prompt);
   one("reused_tokens_total", "counter", "Of those, already in a state.", s.n_reused);
+  one("loaded_tokens_total", "counter", "Of the reused ones, from files.", s.n_loaded);
   one("prefilled_tokens_total", "counter", "Prompt tokens computed.", s.n_prefilled);
   one("generated_tokens_total", "counter", "Tokens of answers.", s.n_generated);
   one("windows_total", "counter", "Forward passes.", s.n_windows);
@@ -77,6 +83,15 @@ std::string prometheus_text(const SchedulerStatus& status) {
     one("expert_wait_seconds_total", "counter", "Time with nothing to compute.",
         status.experts->wait_seconds);
     one("expert_resident_bytes", "gauge", "Experts in memory.", status.experts->resident_bytes);
+  }
+  if (status.cache) {
+    one("cache_files", "gauge", "Files in the cache directory.", status.cache->n_files);
+    one("cache_bytes", "gauge", "Their bytes.", status.cache->bytes);
+    add("cache_files_total", "counter", "What became of files of the cache directory.",
+        std::pair("{event=\"saved\"}", status.cache->n_saved),
+        std::pair("{event=\"pruned\"}", status.cache->n_pruned),
+        std::pair("{event=\"discarded\"}", status.cache->n_discarded),
+        std::pair("{event=\"not_saved\"}", status.cache->n_not_saved));
   }
   return out;
 }
@@ -115,6 +130,7 @@ Json status_json(const SchedulerStatus& status, const ModelInfo& model,
       {"tokens",
        {{"prompt", s.n_prompt},
         {"reused", s.n_reused},
+        {"loaded", s.n_loaded},
         {"prefilled", s.n_prefilled},
         {"generated", s.n_generated}}},
       {"windows", {{"count", s.n_windows}, {"rows", s.n_window_rows}, {"now_seconds", status.step_seconds}}},
@@ -122,6 +138,7 @@ Json status_json(const SchedulerStatus& status, const ModelInfo& model,
       {"first_token_seconds",
        {{"p50", quantile(s.first_token_seconds, 0.5)}, {"p99", quantile(s.first_token_seconds, 0.99)}}},
       {"experts", status.experts ? experts_json(*status.experts) : Json()},
+      {"cache", status.cache ? cache_json(*status.cache) : Json()},
       {"memory", {{"process_bytes", process_memory().anonymous}, {"reserved_bytes", status.reserved_bytes}}}};
 }
 

@@ -4,11 +4,17 @@
 
 #include <fmt/format.h>
 
+#include "core/log.h"
+
 namespace forebay {
 namespace {
 
 constexpr std::string_view kSuffix = ".session";
 constexpr std::chrono::seconds kPatience{60};  // a state of many gigabytes takes its time
+
+Path path_in(const std::string& directory, std::string_view name) {
+  return Path(directory) / (std::string(name) + std::string(kSuffix));
+}
 
 }  // namespace
 
@@ -28,7 +34,7 @@ Result<void> NamedSessions::check() const {
 }
 
 Path NamedSessions::path_of(std::string_view name) const {
-  return Path(directory_) / (std::string(name) + std::string(kSuffix));
+  return path_in(directory_, name);
 }
 
 Result<int64_t> NamedSessions::save(const std::string& name, std::optional<int64_t> wanted) {
@@ -93,6 +99,22 @@ Result<std::vector<NamedSessions::Saved>> NamedSessions::list() const {
       all.push_back({file.name.substr(0, file.name.size() - kSuffix.size()), file.bytes});
   std::sort(all.begin(), all.end(), [](const Saved& a, const Saved& b) { return a.name < b.name; });
   return all;
+}
+
+void save_cut_off(const Session& session, size_t slot, const std::string& directory) {
+  const size_t n_tokens = session.tokens().size();
+  if (n_tokens == 0) return;
+  if (directory.empty()) return log::warn("an answer was cut off at {} tokens", n_tokens);
+  const std::string name = fmt::format("interrupted-{}", slot);
+  const auto write = [&]() -> Result<void> {
+    TRY(make_posix_storage()->make_directory(directory));
+    return session.save(path_in(directory, name).string());
+  };
+  if (Result<void> written = write(); written)
+    log::warn("an answer was cut off at {} tokens: its conversation is saved as {}", n_tokens, name);
+  else
+    log::warn("an answer was cut off at {} tokens, its conversation is lost: {}", n_tokens,
+              written.error().message);
 }
 
 }  // namespace forebay

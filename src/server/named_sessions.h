@@ -39,4 +39,8 @@ class NamedSessions {
   const std::unique_ptr<Storage> storage_;
 };
 
+/// At the server's end: the conversation in slot `slot`, whose answer was cut off, under the name
+/// "interrupted-SLOT" that the log says. On the engine's thread. Without a directory nothing is kept.
+void save_cut_off(const Session& session, size_t slot, const std::string& directory);
+
 }  // namespace forebay

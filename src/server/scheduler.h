@@ -24,12 +24,15 @@ struct SchedulerOptions {
   size_t max_queued = 256;  // jobs that may wait
   int64_t prompt_share = 128;              // most prompt tokens in a window that others decode in
   std::function<void()> before_step = {};  // tests: runs on the engine's thread before each window
+  /// At the end: the conversation in slot i, whose answer was cut off. On the engine's thread.
+  std::function<void(size_t i, const Session& session)> on_cut_off = {};
 };
 
 /// What the engine's thread did since it started. Times are of whole windows.
 struct SchedulerStats {
   int64_t n_submitted = 0, n_finished = 0, n_cancelled = 0, n_failed = 0;
   int64_t n_prompt = 0, n_reused = 0, n_prefilled = 0, n_generated = 0;
+  int64_t n_loaded = 0;  // of the reused ones, from files
   int64_t n_windows = 0, n_window_rows = 0;
   double prompt_seconds = 0, decode_seconds = 0;  // windows with prompt tokens; windows without
   std::vector<double> first_token_seconds;        // of the last answers, from submission
@@ -48,6 +51,7 @@ struct SchedulerStatus {
   std::vector<SlotStatus> slots;
   double step_seconds = 0;  // how long the window that is computed now has taken; 0: none is
   std::optional<ExpertCacheStats> experts;
+  std::optional<CacheDirStats> cache;
   uint64_t reserved_bytes = 0;
 };
 
@@ -82,6 +86,7 @@ class Scheduler {
   void drop_cancelled();
   void admit();
   void begin(Slot& slot, std::shared_ptr<Ticket> ticket);
+  int64_t copy_from_others(Slot& slot);
   void step();
   std::vector<Feed> fill_window(std::vector<Slot*>& taking);
   void take(Slot& slot);

@@ -38,6 +38,9 @@ Result<std::unique_ptr<Server>> Server::start(Engine& engine, ServerOptions opti
   TRY(validate(options));
   if (engine.tokenizer() == nullptr) return engine.tokenize("").error();
   auto impl = std::make_unique<Impl>(engine, options, limits_of(options));
+  options.scheduler.on_cut_off = [directory = options.session_dir](size_t slot, const Session& session) {
+    save_cut_off(session, slot, directory);
+  };
   impl->scheduler = TRY(Scheduler::start(engine, options.scheduler));
   impl->sessions.emplace(*impl->scheduler, options.session_dir);
   impl->add_gate();

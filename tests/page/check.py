@@ -99,6 +99,7 @@ def fake_checks(browser, url, shots):
 
     desk.ask("use the tool")
     check("get_weather" in page.locator("details.call summary").inner_text() and '"days": 3' in page.locator("details.call pre").inner_text(), "a tool call with its arguments")
+    check(not page.locator("details.thinking").last.evaluate("d => d.open"), "the thinking before a call folds too")
     desk.shot("tool")
     page.fill("textarea[aria-label='Result of get_weather']", "sunny")
     page.click("text=Send results")

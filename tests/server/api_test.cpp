@@ -24,8 +24,8 @@ TEST_F(Api, ChatAnswersTheSameWithAndWithoutAStream) {
   EXPECT_FALSE(choice["message"]["reasoning_content"].get<std::string>().empty());
   body["stream_options"] = {{"include_usage", true}};
   const Joined stream = join_chat(post_stream(client_, "/v1/chat/completions", body));
-  EXPECT_EQ(stream.content, choice["message"]["content"]);
-  EXPECT_EQ(stream.reasoning, choice["message"]["reasoning_content"]);
+  EXPECT_EQ(stream.content, text_of(choice["message"]["content"]));
+  EXPECT_EQ(stream.reasoning, text_of(choice["message"]["reasoning_content"]));
   EXPECT_EQ(stream.finish_reason, "stop");
   EXPECT_EQ(stream.usage["completion_tokens"], whole.body["usage"]["completion_tokens"]);
   EXPECT_GT(stream.usage["completion_tokens_details"]["reasoning_tokens"], 0);
@@ -67,7 +67,8 @@ TEST_F(Api, SeedsChoicesStopsAndLogProbs) {
   banned["logit_bias"] = {{"300", 100}};
   const Answered pushed = post(client_, "/v1/chat/completions", banned);
   const Json piece = post(client_, "/detokenize", {{"tokens", {300, 300, 300}}}).body["content"];
-  EXPECT_EQ(pushed.body["choices"][0]["message"].value("reasoning_content", ""), piece) << pushed.body;
+  EXPECT_EQ(pushed.body["choices"][0]["message"].value("reasoning_content", ""), text_of(piece))
+      << pushed.body;
 }
 
 TEST_F(Api, CompletionsContinueTextAndIds) {
@@ -83,8 +84,8 @@ TEST_F(Api, CompletionsContinueTextAndIds) {
   body["echo"] = true;
   const Answered two = post(client_, "/v1/completions", body);
   ASSERT_EQ(two.body["choices"].size(), 2u);
-  EXPECT_EQ(two.body["choices"][0]["text"],
-            "The quick brown" + text.body["choices"][0]["text"].get<std::string>());
+  EXPECT_EQ(text_of(two.body["choices"][0]["text"]),
+            "The quick brown" + text_of(text.body["choices"][0]["text"]));
   EXPECT_EQ(two.body["usage"]["completion_tokens"], 12);
 }
 
@@ -143,7 +144,7 @@ TEST_F(Api, ToolsThroughAnthropicsMessages) {
   // The stream says the same, in the order that clients rely on.
   std::string kinds, input;
   for (const Event& event : post_stream(client_, "/v1/messages", body)) {
-    EXPECT_EQ(event.name, event.data["type"]);
+    EXPECT_EQ(event.name, text_of(event.data["type"]));
     if (event.name != "content_block_delta" && event.name != "ping") kinds += event.name + " ";
     if (event.name == "content_block_delta" && event.data["delta"]["type"] == "input_json_delta")
       input += event.data["delta"]["partial_json"];
@@ -397,7 +398,7 @@ TEST_F(Api, CharactersAreNeverCut) {
       EXPECT_NO_THROW((void)Json(piece).dump()) << "not UTF-8";  // strict
       text += piece;
     }
-    EXPECT_EQ(text, whole.body["choices"][0]["text"]);
+    EXPECT_EQ(text, text_of(whole.body["choices"][0]["text"]));
   }
 }
 

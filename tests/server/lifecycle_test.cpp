@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "support/temporary_directory.h"
 #include "test_server.h"
 
 namespace forebay {
@@ -21,16 +20,6 @@ class Lifecycle : public ::testing::Test {
     if (!std::filesystem::exists(kPebble)) GTEST_SKIP() << "models/pebble.gguf is not there";
   }
 };
-
-/// Waits until `holds`, at most five seconds.
-template <typename Condition>
-bool soon(Condition holds) {
-  for (int i = 0; i < 500; ++i) {
-    if (holds()) return true;
-    std::this_thread::sleep_for(milliseconds(10));
-  }
-  return false;
-}
 
 int connect_to(int port) {
   const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
@@ -177,41 +166,6 @@ TEST_F(Lifecycle, KeysAndOrigins) {
   EXPECT_FALSE(validate(ServerOptions{.host = "0.0.0.0"}).has_value());
   EXPECT_TRUE(validate(ServerOptions{.host = "0.0.0.0", .api_key = "x"}).has_value());
   EXPECT_TRUE(validate(ServerOptions{.host = "0.0.0.0", .api_key = {}, .allow_no_key = true}).has_value());
-}
-
-TEST_F(Lifecycle, SessionsAreSavedByNameAndGoOnInAnotherServer) {
-  TemporaryDirectory directory;
-  ServerOptions options;
-  options.session_dir = (directory.path() / "named").string();
-  Json body = greedy_chat(Json::array({user("What is 37 + 58?")}));
-  Answered first;
-  {
-    TestServer server(options);
-    httplib::Client client = server.client();
-    first = post(client, "/v1/chat/completions", body);
-    const Answered saved = post(client, "/v1/sessions/save", {{"name", "mine"}});
-    ASSERT_EQ(saved.status, 200) << saved.body;
-    EXPECT_EQ(saved.body["tokens"].get<int64_t>(), first.body["usage"]["total_tokens"].get<int64_t>() - 1);
-    for (const char* bad : {"", "../mine", "a/b", "a.b", "\u00e9"})
-      EXPECT_EQ(post(client, "/v1/sessions/save", {{"name", bad}}).status, 400) << bad;
-    EXPECT_EQ(post(client, "/v1/sessions/restore", {{"name", "yours"}}).status, 404);
-    EXPECT_EQ(post(client, "/v1/sessions/save", {{"name", "x"}, {"slot", 99}}).status, 400);
-  }
-  TestServer server(options);
-  httplib::Client client = server.client();
-  const Json listed = Json::parse(client.Get("/v1/sessions")->body);
-  ASSERT_EQ(listed["sessions"].size(), 1u) << listed;
-  EXPECT_EQ(listed["sessions"][0]["name"], "mine");
-  ASSERT_EQ(post(client, "/v1/sessions/restore", {{"name", "mine"}}).status, 200);
-  body["messages"].push_back(first.body["choices"][0]["message"]);
-  body["messages"].push_back(user("And 12 + 30?"));
-  const Answered next = post(client, "/v1/chat/completions", body);
-  EXPECT_GE(next.body["usage"]["prompt_tokens_details"]["cached_tokens"].get<int64_t>(),
-            first.body["usage"]["total_tokens"].get<int64_t>() - 1)
-      << next.body;
-  TestServer without;
-  httplib::Client other = without.client();
-  EXPECT_EQ(post(other, "/v1/sessions/save", {{"name", "mine"}}).status, 501);
 }
 
 TEST_F(Lifecycle, StoppingLetsAnswersEndInTheirTime) {

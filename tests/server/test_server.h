@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -21,13 +22,18 @@ using Json = nlohmann::ordered_json;
 inline const std::string kPebble = std::string(FOREBAY_SOURCE_DIR) + "/models/pebble.gguf";
 
 struct TestServer {
-  explicit TestServer(ServerOptions options = {}, int64_t context = 1024, int64_t chunk = 128) {
-    EngineOptions engine_options;
-    engine_options.model = kPebble;
-    engine_options.threads = 2;
-    engine_options.context = context;
-    engine_options.chunk = chunk;
-    engine_options.int8_activations = true;
+  explicit TestServer(ServerOptions options = {}, int64_t context = 1024, int64_t chunk = 128)
+      : TestServer(std::move(options), engine_options(context, chunk)) {}
+  static EngineOptions engine_options(int64_t context = 1024, int64_t chunk = 128) {
+    EngineOptions o;
+    o.model = kPebble;
+    o.threads = 2;
+    o.context = context;
+    o.chunk = chunk;
+    o.int8_activations = true;
+    return o;
+  }
+  TestServer(ServerOptions options, const EngineOptions& engine_options) {
     Result<Engine> opened = Engine::open(engine_options);
     EXPECT_TRUE(opened.has_value()) << opened.error().message;
     engine.emplace(std::move(opened).value());
@@ -48,6 +54,13 @@ struct TestServer {
   std::unique_ptr<Server> server;
 };
 
+/// The text of a JSON string. (Strings and JSON are not compared with each other: which == is meant is not
+/// clear to newer versions of the library.)
+inline const std::string& text_of(const Json& json) {
+  static const std::string kNone = "(no string)";
+  return json.is_string() ? json.get_ref<const std::string&>() : kNone;
+}
+
 struct Answered {
   int status = 0;
   Json body;
@@ -61,6 +74,11 @@ inline Answered post_text(httplib::Client& client, const std::string& path, cons
 }
 inline Answered post(httplib::Client& client, const std::string& path, const Json& body) {
   return post_text(client, path, body.dump());
+}
+inline Json status_of(httplib::Client& client) {
+  const auto result = client.Get("/v1/status");
+  EXPECT_TRUE(result);
+  return result ? Json::parse(result->body) : Json();
 }
 
 struct Event {
@@ -133,6 +151,20 @@ inline Json weather_tool() {
              {{"type", "object"},
               {"properties", {{"city", {{"type", "string"}}}}},
               {"required", Json::array({"city"})}}}}}};
+}
+
+inline int64_t cached_tokens(const Answered& answered) {
+  return answered.body["usage"]["prompt_tokens_details"]["cached_tokens"].get<int64_t>();
+}
+
+/// Waits until `holds`, at most five seconds.
+template <typename Condition>
+bool soon(Condition holds) {
+  for (int i = 0; i < 500; ++i) {
+    if (holds()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
 }
 
 /// One server for all tests of a suite.

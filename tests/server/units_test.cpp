@@ -23,6 +23,18 @@ TEST(FairQueue, ClientsTakeTurns) {
   EXPECT_EQ(queue.size(), 0u);
 }
 
+TEST(FairQueue, WhoIsNotReadyLetsOthersPass) {
+  FairQueue<int> queue;
+  queue.push("a", 1);
+  queue.push("a", 2);
+  queue.push("b", 10);
+  const auto even = [](int i) { return i % 2 == 0; };
+  EXPECT_EQ(queue.pop(even), 10);
+  EXPECT_EQ(queue.pop(even), std::nullopt) << "2 comes after 1";
+  EXPECT_EQ(queue.pop(), 1);
+  EXPECT_EQ(queue.pop(even), 2);
+}
+
 TEST(Access, SecretsAndHosts) {
   EXPECT_TRUE(equal_secrets("abc", "abc"));
   EXPECT_FALSE(equal_secrets("abc", "abd"));
