@@ -31,9 +31,8 @@ int64_t copy_prefix(Session& to, const Session& from, std::span<const int32_t> p
   if (!f.exact && !(f.edits && f.edits->is_exact_to(n))) return 0;
 
   // All of it, or a place in it; without recurrent layers any number of rows.
-  const Place* place = n < static_cast<int64_t>(f.tokens.size()) && f.state.is_recurrent()
-                           ? f.places.nearest(n)
-                           : nullptr;
+  const Place* place =
+      n < static_cast<int64_t>(f.tokens.size()) && f.state.is_recurrent() ? f.places.nearest(n) : nullptr;
   ENSURE(place == nullptr || place->n_cells() == n, "a place that is not where it was said to be");
   const int64_t n_mtp = std::min(n, place != nullptr ? place->snapshot->n_mtp_cells : f.state.n_mtp_cells());
   t.before_overwriting(0);

@@ -44,8 +44,7 @@ int64_t Scheduler::copy_from_others(Slot& slot) {
   int64_t n_copied = 0;
   for (const auto& other : slots_)
     if (other.get() != &slot)
-      n_copied =
-          std::max(n_copied, copy_prefix(slot.session, other->session, slot.ticket->job().prompt));
+      n_copied = std::max(n_copied, copy_prefix(slot.session, other->session, slot.ticket->job().prompt));
   return n_copied;
 }
 

@@ -98,7 +98,8 @@ TEST_F(ServerState, ARestartInTheMiddleOfConversationsReadsLittleAgain) {
       << status_of(client);
   // Case 30: one definition of what was reused.
   const Json tokens = status_of(client)["tokens"];
-  EXPECT_EQ(tokens["reused"].get<int64_t>() + tokens["prefilled"].get<int64_t>(), tokens["prompt"].get<int64_t>());
+  EXPECT_EQ(tokens["reused"].get<int64_t>() + tokens["prefilled"].get<int64_t>(),
+            tokens["prompt"].get<int64_t>());
   const std::string metrics = client.Get("/metrics")->body;
   EXPECT_NE(metrics.find("forebay_cache_files_total{event=\"saved\"}"), std::string::npos) << metrics;
 }
@@ -146,7 +147,8 @@ TEST_F(ServerState, WhatTheEndCutsOffIsFoundAgain) {
   EXPECT_GE(cached_tokens(read), n_read) << status_of(client);
   endless["max_tokens"] = 1;
   const Answered said = post(client, "/v1/chat/completions", endless);
-  EXPECT_GE(cached_tokens(said), said.body["usage"]["prompt_tokens"].get<int64_t>() - 16) << status_of(client);
+  EXPECT_GE(cached_tokens(said), said.body["usage"]["prompt_tokens"].get<int64_t>() - 16)
+      << status_of(client);
   // By its name, with what was said so far.
   const Json listed = Json::parse(client.Get("/v1/sessions")->body)["sessions"];
   ASSERT_EQ(listed.size(), 2u) << listed;
