@@ -12,7 +12,7 @@ constexpr std::string_view kCities[] = {"Lima",  "Oslo",   "Cairo", "Tokyo", "Ro
 constexpr std::string_view kTitles[] = {"call", "lunch", "review", "backup", "standup", "dentist", "demo"};
 constexpr std::string_view kDays[] = {"Monday", "Tuesday", "Wednesday", "Thursday", "Friday"};
 constexpr std::string_view kTopics[] = {"travel", "recipe", "budget", "garden", "invoice", "music"};
-constexpr std::string_view kPaths[] = {"/etc/hosts",     "/srv/log.txt",   "/etc/app.txt",
+constexpr std::string_view kPaths[] = {"/etc/hosts",     "/srv/log.txt",  "/etc/app.txt",
                                        "/var/hosts.log", "/opt/notes.md", "/srv/out.csv"};
 constexpr std::string_view kUnits[] = {"km", "m", "cm", "mm", "mi", "ft"};
 
