@@ -33,9 +33,15 @@ class Runner {
                                const std::function<void(size_t, const torch::Tensor&)>& sink) = 0;
 
   /// Adds the gradients of sum_i loss(i, logits) to this process's parameters (the losses of the model's own
-  /// are added where they arise).
+  /// are added where they arise). An undefined loss counts as zero. View::kDense is the replay without
+  /// codecs.
   virtual Result<void> train(std::span<const MicroBatch> batches, int64_t step,
-                             const std::function<torch::Tensor(size_t, const torch::Tensor&)>& loss) = 0;
+                             const std::function<torch::Tensor(size_t, const torch::Tensor&)>& loss,
+                             View view = View::kCodec) = 0;
+
+  /// The L2 norm of the gradients of the whole model, each parameter once: the same number in every process,
+  /// and the same bits for any number of them.
+  virtual Result<double> gradient_norm() = 0;
 };
 
 }  // namespace forebay::train

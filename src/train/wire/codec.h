@@ -25,6 +25,9 @@ struct WireKey {
   int64_t first_row = 0;
 };
 
+/// Activations go forward, gradients come back.
+enum class Leg { kForward, kBackward };
+
 /// Codecs say what they are; the launch test holds them to it.
 enum class Bias { kUnbiased, kBiased };
 
