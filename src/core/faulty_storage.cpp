@@ -112,6 +112,12 @@ Result<std::unique_ptr<WritableFile>> FaultyStorage::create(const Path& path) {
   return std::unique_ptr<WritableFile>(std::make_unique<FaultyWritableFile>(std::move(file), counter_));
 }
 
+Result<std::unique_ptr<WritableFile>> FaultyStorage::open_to_append(const Path& path) {
+  TRY(counter_->step(StorageOp::kCreate, path));
+  std::unique_ptr<WritableFile> file = TRY(below_.open_to_append(path));
+  return std::unique_ptr<WritableFile>(std::make_unique<FaultyWritableFile>(std::move(file), counter_));
+}
+
 Result<std::unique_ptr<WritableFile>> FaultyStorage::create_direct(const Path& path, uint64_t bytes) {
   TRY(counter_->step(StorageOp::kCreate, path));
   std::unique_ptr<WritableFile> file = TRY(below_.create_direct(path, bytes));

@@ -29,6 +29,7 @@ class FaultyStorage : public Storage {
   Result<std::unique_ptr<ReadableFile>> open(const Path& path) override;
   Result<std::unique_ptr<ReadableFile>> open_direct(const Path& path) override;
   Result<std::unique_ptr<WritableFile>> create(const Path& path) override;
+  Result<std::unique_ptr<WritableFile>> open_to_append(const Path& path) override;
   Result<std::unique_ptr<WritableFile>> create_direct(const Path& path, uint64_t bytes) override;
   Result<void> rename(const Path& from, const Path& to) override;
   Result<void> remove(const Path& path) override;

@@ -156,7 +156,8 @@ Result<void> write_at_offset(const Path& path, const Descriptor& fd, uint64_t of
 
 class PosixWritableFile : public WritableFile {
  public:
-  PosixWritableFile(Path path, Descriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  PosixWritableFile(Path path, Descriptor fd, uint64_t position = 0)
+      : path_(std::move(path)), fd_(std::move(fd)), position_(position) {}
 
   const Path& path() const override { return path_; }
   uint64_t position() const override { return position_; }
@@ -191,7 +192,7 @@ class PosixWritableFile : public WritableFile {
 
   const Path path_;
   Descriptor fd_;
-  uint64_t position_ = 0;
+  uint64_t position_;
 };
 
 /// A file whose bytes are there from the start and are written in pages, past the page cache where `direct`
@@ -294,6 +295,14 @@ class PosixStorage : public Storage {
   Result<std::unique_ptr<WritableFile>> create(const Path& path) override {
     Descriptor fd = TRY(open_descriptor(path, O_WRONLY | O_CREAT | O_TRUNC));
     return std::unique_ptr<WritableFile>(std::make_unique<PosixWritableFile>(path, std::move(fd)));
+  }
+
+  Result<std::unique_ptr<WritableFile>> open_to_append(const Path& path) override {
+    Descriptor fd = TRY(open_descriptor(path, O_WRONLY | O_CREAT));
+    const off_t end = ::lseek(fd.get(), 0, SEEK_END);
+    if (end < 0) return system_error(path, "seek");
+    return std::unique_ptr<WritableFile>(
+        std::make_unique<PosixWritableFile>(path, std::move(fd), static_cast<uint64_t>(end)));
   }
 
   Result<std::unique_ptr<WritableFile>> create_direct(const Path& path, uint64_t bytes) override {

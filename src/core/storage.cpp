@@ -43,6 +43,13 @@ Result<std::unique_ptr<WritableFile>> Storage::create_direct(const Path& path, u
     TRY(file->append(std::span(zeros).first(std::min<uint64_t>(zeros.size(), bytes - done))));
   return file;
 }
+Result<std::unique_ptr<WritableFile>> Storage::open_to_append(const Path& path) {
+  std::vector<std::byte> before;
+  if (exists(path)) before = TRY(read_file(*this, path));
+  std::unique_ptr<WritableFile> file = TRY(create(path));
+  TRY(file->append(before));
+  return file;
+}
 Result<std::vector<FileEntry>> Storage::list(const Path& directory) {
   return no_directories(directory);
 }

@@ -88,7 +88,9 @@ class Storage {
   virtual Result<std::unique_ptr<ReadableFile>> open_direct(const Path& path) { return open(path); }
   /// Creates or truncates.
   virtual Result<std::unique_ptr<WritableFile>> create(const Path& path) = 0;
-  /// The same for a file of exactly `bytes` bytes, whole pages, to be filled by write_pages: what the disk
+  /// What is there stays; position() begins behind it. For logs, which nobody rewrites.
+  virtual Result<std::unique_ptr<WritableFile>> open_to_append(const Path& path);
+  /// As create() for a file of exactly `bytes` bytes, whole pages, to be filled by write_pages: what the disk
   /// does not hold fails here.
   virtual Result<std::unique_ptr<WritableFile>> create_direct(const Path& path, uint64_t bytes);
   virtual Result<void> rename(const Path& from, const Path& to) = 0;

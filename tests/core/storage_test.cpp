@@ -108,6 +108,16 @@ TEST_F(StorageTest, AppendsAndOverwrites) {
   EXPECT_EQ(*read_text(*storage_, path), "HEADbody");
 }
 
+TEST_F(StorageTest, ALogGrowsAtItsEnd) {
+  for (const std::string_view line : {"one\n", "two\n"}) {
+    const auto file = storage_->open_to_append(directory_ / "log").value();
+    ASSERT_OK(file->append(as_bytes(line)));
+    ASSERT_OK(file->close());
+  }
+  EXPECT_EQ(read_text(*storage_, directory_ / "log").value(), "one\ntwo\n");
+  EXPECT_EQ(storage_->open_to_append(directory_ / "log").value()->position(), 8u);
+}
+
 TEST_F(StorageTest, FullDeviceIsAnIoError) {
   if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "no /dev/full here";
   auto file = storage_->create("/dev/full");
