@@ -16,7 +16,7 @@
 namespace forebay {
 
 struct ChildOptions {
-  std::vector<std::string> arguments;                            // the first is the program, looked for in PATH
+  std::vector<std::string> arguments;  // the first is the program, looked for in PATH
   std::vector<std::pair<std::string, std::string>> environment;  // added to ours
   /// Both outputs are appended to it; empty: they are ours.
   Path log;

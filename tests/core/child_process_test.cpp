@@ -26,7 +26,8 @@ TEST(ChildProcess, OutputsAndExitCodes) {
   const Result<Output> much = output_of({"sh", "-c", "head -c 300000 /dev/zero"}, seconds(20));
   ASSERT_OK(much);
   EXPECT_EQ(much->out.size(), 300000u);
-  EXPECT_TRUE(fails_with(output_of({"no-such-program-here"}, seconds(1)), Code::kNotFound, "no-such-program"));
+  EXPECT_TRUE(
+      fails_with(output_of({"no-such-program-here"}, seconds(1)), Code::kNotFound, "no-such-program"));
   EXPECT_TRUE(fails_with(output_of({"sleep", "30"}, milliseconds(50)), Code::kCancelled, "sleep", "50 ms"));
 }
 
@@ -34,7 +35,8 @@ TEST(ChildProcess, LogsAreAppendedTo) {
   const TemporaryDirectory folder;
   const std::unique_ptr<Storage> storage = make_posix_storage();
   for (const char* word : {"one", "two"}) {
-    Result<ChildProcess> child = ChildProcess::start({{"sh", "-c", "echo $WORD"}, {{"WORD", word}}, folder / "log"});
+    Result<ChildProcess> child =
+        ChildProcess::start({{"sh", "-c", "echo $WORD"}, {{"WORD", word}}, folder / "log"});
     ASSERT_OK(child);
     while (!child->finished()) std::this_thread::sleep_for(milliseconds(2));
     EXPECT_EQ(child->finished(), 0);
@@ -44,7 +46,8 @@ TEST(ChildProcess, LogsAreAppendedTo) {
 
 TEST(ChildProcess, StopsWithEverythingItStarted) {
   const TemporaryDirectory folder;
-  Result<ChildProcess> child = ChildProcess::start({{"sh", "-c", "trap '' TERM; sleep 100 & echo $!; sleep 100"}, {}, folder / "log"});
+  Result<ChildProcess> child =
+      ChildProcess::start({{"sh", "-c", "trap '' TERM; sleep 100 & echo $!; sleep 100"}, {}, folder / "log"});
   ASSERT_OK(child);
   const std::unique_ptr<Storage> storage = make_posix_storage();
   std::string grandchild;
@@ -58,7 +61,10 @@ TEST(ChildProcess, StopsWithEverythingItStarted) {
   std::string state = "R";
   for (int i = 0; i < 1000 && state != "Z"; ++i) {
     std::this_thread::sleep_for(milliseconds(5));
-    const Result<Output> ps = output_of({"sh", "-c", "cut -d' ' -f3 /proc/" + grandchild.substr(0, grandchild.find('\n')) + "/stat || echo Z"}, seconds(20));
+    const Result<Output> ps =
+        output_of({"sh", "-c",
+                   "cut -d' ' -f3 /proc/" + grandchild.substr(0, grandchild.find('\n')) + "/stat || echo Z"},
+                  seconds(20));
     ASSERT_OK(ps);
     state = ps->out.substr(0, 1);
   }
