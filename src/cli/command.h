@@ -62,6 +62,7 @@ CommandInfo bench_command();
 CommandInfo pack_command();
 CommandInfo session_command();
 CommandInfo train_command();
+CommandInfo launch_command();
 CommandInfo convert_command();
 CommandInfo kld_command();
 CommandInfo route_curve_command();

@@ -24,6 +24,7 @@ std::vector<CommandInfo> all_commands() {
       pack_command(),
       session_command(),
       train_command(),
+      launch_command(),
       tokenize_command(),
       template_command(),
       logits_command(),

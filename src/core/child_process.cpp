@@ -25,6 +25,7 @@ class Fd {
   Fd(const Fd&) = delete;
   ~Fd() { reset(); }
   int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
   void reset(int fd = -1) {
     if (fd_ >= 0) ::close(fd_);
     fd_ = fd;
@@ -108,6 +109,21 @@ int exit_code(int status) {
 }  // namespace
 
 Result<ChildProcess> ChildProcess::start(const ChildOptions& options) {
+  if (options.captured) {
+    int out[2], err[2];
+    if (::pipe2(out, O_CLOEXEC) != 0) return system_error("pipe");
+    Fd out_reader(out[0]);
+    const Fd out_writer(out[1]);
+    if (::pipe2(err, O_CLOEXEC) != 0) return system_error("pipe");
+    Fd err_reader(err[0]);
+    const Fd err_writer(err[1]);
+    ChildProcess child(
+        TRY(spawn(options.arguments, merged(options.environment), out_writer.get(), err_writer.get())));
+    for (const Fd* reader : {&out_reader, &err_reader}) ::fcntl(reader->get(), F_SETFL, O_NONBLOCK);
+    child.output_ = out_reader.release();
+    child.errors_ = err_reader.release();
+    return child;
+  }
   Fd log;
   if (!options.log.empty()) {
     log.reset(::open(options.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
@@ -117,17 +133,28 @@ Result<ChildProcess> ChildProcess::start(const ChildOptions& options) {
 }
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), code_(other.code_) {}
+    : pid_(std::exchange(other.pid_, -1)),
+      output_(std::exchange(other.output_, -1)),
+      errors_(std::exchange(other.errors_, -1)),
+      code_(other.code_) {}
 
 ChildProcess::~ChildProcess() {
   if (pid_ > 0 && !finished()) stop(std::chrono::milliseconds(0));
+  for (const int end : {output_, errors_})
+    if (end >= 0) ::close(end);
 }
 
 std::optional<int> ChildProcess::finished() {
   if (code_ || pid_ <= 0) return code_;
+  siginfo_t info = {};
+  // Looked at before it is reaped: as long as it is a zombie, its number is no other group's.
+  if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
+    return std::nullopt;
+  ::kill(-pid_, SIGKILL);
   int status = 0;
-  const pid_t done = ::waitpid(pid_, &status, WNOHANG);
-  if (done == pid_) code_ = exit_code(status);
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  code_ = exit_code(status);
   return code_;
 }
 

@@ -20,6 +20,7 @@ struct ChildOptions {
   std::vector<std::pair<std::string, std::string>> environment;  // added to ours
   /// Both outputs are appended to it; empty: they are ours.
   Path log;
+  bool captured = false;  // both outputs are read from output() and errors(); no log then
 };
 
 /// Confined. A process group of its own, which ends with us however we end: more exactly, with
@@ -32,17 +33,22 @@ class ChildProcess {
   ~ChildProcess();
 
   pid_t pid() const { return pid_; }
-  /// The exit code, 128 + n after signal n; nothing while it runs.
+  /// The exit code, 128 + n after signal n; nothing while it runs. What it started ends with it.
   std::optional<int> finished();
   /// To the whole group.
   void signal(int number);
   /// Asks it to end, kills it after `grace`, and waits.
   int stop(std::chrono::milliseconds grace);
+  /// Descriptors to read from, non-blocking, as long as this lives; -1 unless captured.
+  int output() const { return output_; }
+  int errors() const { return errors_; }
 
  private:
   explicit ChildProcess(pid_t pid) : pid_(pid) {}
 
   pid_t pid_;
+  int output_ = -1;
+  int errors_ = -1;
   std::optional<int> code_;
 };
 

@@ -26,6 +26,7 @@ const std::vector<std::string> kCommands = {
     "bench",
     "pack",
     "session",
+    "launch",
     "tokenize",
     "template",
     "logits",
