@@ -36,6 +36,7 @@ class ServeCommand : public Command {
 
 void ServeCommand::declare(FlagTable& flags) {
   engine_.activations = "int8";
+  engine_.kv = std::nullopt;
   flags.section("Server");
   engine_.declare_model(flags);
   flags.text("--host", "ADDRESS", server_.host, "listen here; others than this machine's own need --api-key");
