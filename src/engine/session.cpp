@@ -293,6 +293,13 @@ void Session::Impl::save_prefix(std::shared_ptr<const Snapshot> at, std::vector<
   if (!shared) own_files.insert(name);
 }
 
+const Place* Session::Impl::answer_start() const {
+  int64_t before_answer = 0;
+  for (int64_t i = 0; i < std::min(n_last_prompt, static_cast<int64_t>(tokens.size())); ++i)
+    if (tokens[i] == engine.turn_token) before_answer = i;
+  return places.nearest(before_answer);
+}
+
 void Session::end_turn() {
   Impl& s = *impl_;
   if (s.engine.prefixes == nullptr || s.tokens.empty()) return;
@@ -301,13 +308,9 @@ void Session::end_turn() {
   const bool in_prompt = static_cast<int64_t>(s.tokens.size()) < s.n_last_prompt;
   const bool whole =
       in_prompt || s.engine.answers_kept.value_or(s.engine.turn_token < 0) || !s.state.is_recurrent();
-  if (!whole) {
-    int64_t before_answer = 0;
-    for (int64_t i = 0; i < std::min(s.n_last_prompt, static_cast<int64_t>(s.tokens.size())); ++i)
-      if (s.tokens[i] == s.engine.turn_token) before_answer = i;
-    if (const Place* place = s.places.nearest(before_answer); place != nullptr)
+  if (!whole)
+    if (const Place* place = s.answer_start(); place != nullptr)
       return s.save_prefix(place->snapshot, place->logits, /*shared=*/false);
-  }
   s.save_prefix(std::make_shared<Snapshot>(s.state.snapshot()),
                 s.logits_valid ? s.logits : std::vector<float>(), /*shared=*/false);
 }
@@ -321,8 +324,12 @@ Result<void> Session::save(const std::string& path) const {
                  fmt::format("{}: not written: after an edit, part of this state was moved instead of read "
                              "(--reuse-edits on), and files hold exact states only",
                              path)};
-  const SessionImage image{&s.state, nullptr, s.tokens,
-                           s.logits_valid ? std::span<const float>(s.logits) : std::span<const float>()};
+  SessionImage image{&s.state, nullptr, s.tokens,
+                     s.logits_valid ? std::span<const float>(s.logits) : std::span<const float>()};
+  // The next prompt parts from this one there if the template renders the answer otherwise than it was
+  // written.
+  if (const Place* place = s.answer_start(); place != nullptr && place->n_cells() < s.state.n_cells())
+    image.places.push_back(place->snapshot);
   TRY(write_session(*s.engine.storage, path, image, {.facts = session_facts(s.engine)}));
   return {};
 }
@@ -337,22 +344,24 @@ Result<int64_t> Session::load(const std::string& path) {
 }
 
 Result<void> Session::Impl::load(SessionReader& reader) {
-  Result<void> loaded = reader.load(state, session_facts(engine), logits);
+  std::vector<Snapshot> known;
+  Result<void> loaded = reader.load(state, session_facts(engine), logits, kSessionThreads, &known);
   if (!loaded) {
     forget_lost_state();
     return loaded;
   }
   tokens = reader.header().tokens;
   logits_valid = !logits.empty();
-  starts_anew();
+  starts_anew(std::move(known));
   return {};
 }
 
-void Session::Impl::starts_anew() {
+void Session::Impl::starts_anew(std::vector<Snapshot> known) {
   exact = true;
   if (edits) edits->cut(0);
   places.clear();
   stops.clear();
+  for (Snapshot& place : known) places.add(std::move(place), {});
   after_part(0);
 }
 

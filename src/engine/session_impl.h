@@ -57,10 +57,12 @@ struct Session::Impl {
   int64_t next_part(int64_t done, int64_t total, int64_t most) const;
   /// After part of a prompt was fed: at its end and at stops the state becomes a place to return to.
   void after_part(int64_t n_left);
+  /// The last place before the answer to the last prompt began, or null.
+  const Place* answer_start() const;
   /// The state becomes a file's. Errors: as SessionReader::load.
   Result<void> load(SessionReader& reader);
-  /// After state, tokens and logits became those of another timeline.
-  void starts_anew();
+  /// After state, tokens and logits became those of another timeline, which has these places.
+  void starts_anew(std::vector<Snapshot> places = {});
   /// After a pass that failed: the model reset the state if it broke it.
   void forget_lost_state();
 };

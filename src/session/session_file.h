@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/storage.h"
@@ -24,6 +25,8 @@ struct SessionImage {
   std::shared_ptr<const Snapshot> snapshot;  // null: now, and then nothing of the state may change
   std::span<const int32_t> tokens;           // one per cell
   std::span<const float> logits;             // after the last token, or none
+  // Of the same sequence, further back: where a later prompt may part from it.
+  std::vector<std::shared_ptr<const Snapshot>> places = {};
 };
 
 /// A file beside the new one whose tokens are a prefix of its tokens.
@@ -61,9 +64,9 @@ class SessionReader {
   Result<void> check_payload(int n_threads = kSessionThreads);
   /// check_fits, then the state becomes the file's; `logits` too, empty where the file has none. Where a
   /// section cannot be read or its checksum is wrong, the state is reset; the errors before leave it as it
-  /// was.
+  /// was. `places`, where asked for, are the file's, ascending.
   Result<void> load(SequenceState& state, std::span<const std::string> facts, std::vector<float>& logits,
-                    int n_threads = kSessionThreads);
+                    int n_threads = kSessionThreads, std::vector<Snapshot>* places = nullptr);
   /// A file of the same state that goes on from this one (or from its parent), which must lie beside it.
   Result<void> write_branch(Storage& storage, const Path& path, int n_threads = kSessionThreads);
   /// Everything in one file that needs no parent.
@@ -88,5 +91,8 @@ class SessionReader {
 
 /// The name of the section with the last token's logits, which a file may have or not.
 inline constexpr std::string_view kLogitsSection = "logits";
+/// The cells and draft cells of a place, "place.CELLS.DRAFT_CELLS"; nothing for another section's name.
+std::string place_section_name(const Snapshot& place);
+std::optional<std::pair<int64_t, int64_t>> place_of_section(std::string_view name);
 
 }  // namespace forebay

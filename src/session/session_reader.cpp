@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "core/hash.h"
+#include "core/parse.h"
 #include "session/pieces.h"
 #include "session/session_file.h"
 
@@ -35,7 +36,23 @@ Result<void> check_facts(std::span<const std::string> file, std::span<const std:
   return {};
 }
 
+constexpr std::string_view kPlacePrefix = "place.";
+
 }  // namespace
+
+std::string place_section_name(const Snapshot& place) {
+  return fmt::format("{}{}.{}", kPlacePrefix, place.n_cells, place.n_mtp_cells);
+}
+
+std::optional<std::pair<int64_t, int64_t>> place_of_section(std::string_view name) {
+  if (!name.starts_with(kPlacePrefix)) return std::nullopt;
+  name.remove_prefix(kPlacePrefix.size());
+  const size_t dot = name.find('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  const Result<int64_t> cells = parse_int(name.substr(0, dot), 0), draft = parse_int(name.substr(dot + 1), 0);
+  if (!cells || !draft) return std::nullopt;
+  return std::pair(*cells, *draft);
+}
 
 Result<SessionReader> SessionReader::open(Storage& storage, const Path& path) {
   SessionReader reader;
@@ -94,11 +111,21 @@ Result<void> SessionReader::check_fits(const SequenceState& state, std::span<con
                                 header_.n_cells(), n_rows));
     ++n_known;
   }
-  for (const SessionSection& s : header_.sections) n_known += s.name == kLogitsSection;
+  for (const SessionSection& s : header_.sections) {
+    const auto place = place_of_section(s.name);
+    n_known += s.name == kLogitsSection || place;
+    if (!place) continue;
+    const auto [cells, draft] = *place;
+    if (s.bytes() != state.fixed_bytes() || cells < 1 || cells > header_.n_cells() ||
+        draft > std::min(cells, header_.n_mtp_cells))
+      return refuse(fmt::format("section '{}': {} bytes of {} cells, expected {} of at most {}", s.name,
+                                s.bytes(), cells, state.fixed_bytes(), header_.n_cells()));
+  }
   if (n_known != header_.sections.size())
     for (const SessionSection& s : header_.sections)
-      if (s.name != kLogitsSection && std::none_of(state.sections().begin(), state.sections().end(),
-                                                   [&](const auto& t) { return t.name == s.name; }))
+      if (s.name != kLogitsSection && !place_of_section(s.name) &&
+          std::none_of(state.sections().begin(), state.sections().end(),
+                       [&](const auto& t) { return t.name == s.name; }))
         return refuse(fmt::format("section '{}' is none of this model's", s.name));
   return {};
 }
@@ -143,7 +170,7 @@ Result<void> SessionReader::check_payload(int n_threads) {
 }
 
 Result<void> SessionReader::load(SequenceState& state, std::span<const std::string> facts,
-                                 std::vector<float>& logits, int n_threads) {
+                                 std::vector<float>& logits, int n_threads, std::vector<Snapshot>* places) {
   TRY(check_fits(state, facts));
   std::vector<Target> targets;
   for (const StateSection& to : state.sections()) {
@@ -159,12 +186,31 @@ Result<void> SessionReader::load(SequenceState& state, std::span<const std::stri
     targets.push_back(
         {file_.get(), s, logits.size() * sizeof(float), std::as_writable_bytes(std::span(logits))});
   }
+  std::vector<Snapshot> read_places;
+  for (const SessionSection& s : header_.sections)
+    if (const auto place = place_of_section(s.name); place && places != nullptr)
+      read_places.push_back({place->first, place->second, {}, std::vector<float>(s.bytes() / sizeof(float))});
+  size_t n_read = 0;
+  for (const SessionSection& s : header_.sections)
+    if (place_of_section(s.name) && places != nullptr) {
+      std::vector<float>& to = read_places[n_read++].fixed;
+      targets.push_back({file_.get(), &s, s.bytes(), std::as_writable_bytes(std::span(to))});
+    }
   if (Result<void> done = read(targets, n_threads); !done) {
     state.reset();
     logits.clear();
     return done;
   }
   state.adopt(header_.tokens, header_.n_mtp_cells);
+  if (places == nullptr) return {};
+  const auto n_tail = static_cast<int64_t>(state.token_tail().size());
+  for (Snapshot& place : read_places) {
+    const auto end = header_.tokens.begin() + place.n_cells;
+    place.token_tail.assign(end - std::min(place.n_cells, n_tail), end);
+  }
+  std::sort(read_places.begin(), read_places.end(),
+            [](const Snapshot& a, const Snapshot& b) { return a.n_cells < b.n_cells; });
+  *places = std::move(read_places);
   return {};
 }
 

@@ -44,6 +44,7 @@ std::vector<std::span<const std::byte>> sources_of(const SessionImage& image, co
       sources.push_back(s.bytes.subspan(section.first_row * section.row_bytes, section.bytes()));
   }
   if (!image.logits.empty()) sources.push_back(std::as_bytes(image.logits));
+  for (const auto& place : image.places) sources.push_back(std::as_bytes(std::span(place->fixed)));
   return sources;
 }
 
@@ -79,6 +80,9 @@ SessionHeader plan_session(const SessionImage& image, const SessionWriteOptions&
   if (!image.logits.empty())
     h.sections.push_back(
         {.name = std::string(kLogitsSection), .row_bytes = image.logits.size_bytes(), .n_rows = 1});
+  for (const auto& place : image.places)
+    h.sections.push_back(
+        {.name = place_section_name(*place), .row_bytes = place->fixed.size() * sizeof(float), .n_rows = 1});
   place_sections(h);
   return h;
 }

@@ -27,14 +27,20 @@ bool SnapshotPool::add(const SequenceState& state, std::vector<float> logits) {
     if (places_.back().logits.empty()) places_.back().logits = std::move(logits);
     return true;
   }
-  Place place{std::make_shared<Snapshot>(state.snapshot()), std::move(logits), {}};
+  return add(state.snapshot(), std::move(logits));
+}
+
+bool SnapshotPool::add(Snapshot snapshot, std::vector<float> logits) {
+  const int64_t n_cells = snapshot.n_cells;
+  cut(n_cells);
+  Place place{std::make_shared<Snapshot>(std::move(snapshot)), std::move(logits), {}};
   const uint64_t bytes = place.bytes();
   if (bytes > max_bytes_) return false;
-  while (this->bytes() + bytes > max_bytes_) drop_least_useful(state.n_cells());
+  while (this->bytes() + bytes > max_bytes_) drop_least_useful(n_cells);
   Result<Reservation> reserved = budget_->reserve(bytes, "snapshots");
   while (!reserved) {
     if (places_.empty()) return false;
-    drop_least_useful(state.n_cells());
+    drop_least_useful(n_cells);
     reserved = budget_->reserve(bytes, "snapshots");
   }
   place.reservation = std::move(reserved).value();

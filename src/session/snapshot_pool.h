@@ -30,6 +30,8 @@ class SnapshotPool {
   /// Keeps a place beyond all others, or its logits where it is known already; drops the least useful ones
   /// until it fits. False when it does not fit by itself.
   bool add(const SequenceState& state, std::vector<float> logits);
+  /// The same for a snapshot that was taken already, of a sequence that has its cells.
+  bool add(Snapshot snapshot, std::vector<float> logits);
   /// The last place at or before cell `at_most`, or null. Valid until the pool changes.
   const Place* nearest(int64_t at_most) const;
   /// Forgets what lies beyond n_cells: the sequence was cut there and its rows are written anew.

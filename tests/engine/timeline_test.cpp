@@ -108,6 +108,38 @@ TEST_F(Timelines, AFileGoesOnExactlyInAnotherEngineAndWithTheDraftHead) {
   }
 }
 
+/// The template drops the reasoning of an earlier turn: the next prompt parts from the saved one where its
+/// answer began.
+TEST_F(Timelines, AFileHasTheStartOfItsAnswer) {
+  const std::string file = (folder_ / "s.session").string();
+  const std::string first =
+      "<|im_start|>system\nYou are careful, brief and polite, and you answer in whole sentences when you can."
+      "<|im_end|>\n<|im_start|>user\nWhat is 12 + 30?<|im_end|>\n<|im_start|>assistant\n";
+  GenerateOptions greedy;
+  greedy.sampling.temperature = 0;
+  greedy.max_tokens = 30;
+  {
+    Engine engine = open(options(/*cached=*/false));
+    Session session = engine.new_session().value();
+    ASSERT_OK(session.generate(engine.tokenize(first + "<think>\n").value(), greedy,
+                               [](const GeneratedToken&) { return true; }));
+    ASSERT_OK(session.save(file));
+  }
+  Engine engine = open(options(false));
+  Session session = engine.new_session().value(), whole = engine.new_session().value();
+  ASSERT_OK(session.load(file));
+  const auto n_first = static_cast<int64_t>(engine.tokenize(first).value().size());
+  const std::vector<int32_t> next =
+      engine
+          .tokenize(first +
+                    "42.<|im_end|>\n<|im_start|>user\nAnd 12 + 31?<|im_end|>\n<|im_start|>assistant\n")
+          .value();
+  const SyncReport report = session.sync(next).value();
+  EXPECT_GE(report.n_reused, n_first - 8) << report.why;
+  ASSERT_OK(whole.sync(next));
+  EXPECT_TRUE(same_bits(logits_of(whole), logits_of(session)));
+}
+
 TEST_F(Timelines, AConversationIsFoundAfterARestart) {
   const std::vector<int32_t> a = some_ids(120, 1), b = some_ids(90, 2);
   {

@@ -72,13 +72,13 @@ uint64_t hash_of(const SequenceState& state) {
 
 class SessionFiles : public ::testing::TestWithParam<std::string> {};
 
+// Cases 5 and 14, and what they are made of: the file is the state.
 TEST_P(SessionFiles, RestoredIsNeverStopped) {
   for (KvType kv : {KvType::kF32, KvType::kInt8}) {
     Model1 m(GetParam(), kv);
     const TemporaryDirectory folder;
     const auto storage = make_posix_storage();
     for (int64_t n : {1, 63, 64, 65, 257, 1000}) {
-      if (kv == KvType::kInt8 && n != 65) continue;
       const std::vector<int32_t> ids = some_ids(n + 9), first(ids.begin(), ids.begin() + n);
       SequenceState never_stopped = m.saved(*storage, first, folder / kFile);
       const std::vector<float> at_n = m.last;
@@ -150,6 +150,48 @@ TEST_P(SessionFiles, ASnapshotIsSavedWhileTheStateGoesOn) {
   ASSERT_OK(reader.load(state, kFacts, logits));
   EXPECT_EQ(hash_of(state), want);
   EXPECT_TRUE(logits.empty());
+}
+
+/// Where a later prompt may part from the saved one.
+TEST_P(SessionFiles, PlacesComeAlong) {
+  Model1 m(GetParam());
+  MemoryStorage storage;
+  const std::vector<int32_t> ids = some_ids(120), other = some_ids(20, 5);
+  SequenceState state = m.state(256);
+  if (!state.is_recurrent()) GTEST_SKIP() << "every cell is a place";
+  std::vector<std::shared_ptr<const Snapshot>> places;
+  std::vector<uint64_t> hashes;
+  for (int64_t first : {0, 1, 70}) {
+    m.run(state, std::span(ids).subspan(first, first == 0 ? 1 : first == 1 ? 69 : 50));
+    if (state.n_cells() == 120) break;
+    places.push_back(std::make_shared<const Snapshot>(state.snapshot()));
+    hashes.push_back(hash_of(state));
+  }
+  ASSERT_OK(write_session(storage, kFile, {&state, nullptr, ids, {}, places}, {.facts = kFacts}));
+  ASSERT_OK(SessionReader::open(storage, kFile).value().write_whole(storage, "whole"));
+  ASSERT_OK(SessionReader::open(storage, kFile).value().write_branch(storage, "branch"));
+  for (const Path& path : {kFile, Path("whole"), Path("branch")}) {
+    SessionReader reader = SessionReader::open(storage, path).value();
+    ASSERT_OK(reader.check_payload());
+    SequenceState restored = m.state(256);
+    std::vector<float> logits;
+    std::vector<Snapshot> found;
+    ASSERT_OK(reader.load(restored, kFacts, logits, 2, &found));
+    EXPECT_EQ(hash_of(restored), hash_of(state));
+    ASSERT_EQ(found.size(), 2u);
+    for (size_t i : {1, 0}) {
+      ASSERT_OK(restored.restore(found[i]));
+      EXPECT_EQ(hash_of(restored), hashes[i]) << path;
+    }
+    // From the later one, with other tokens.
+    ASSERT_OK(reader.load(restored, kFacts, logits, 2, &found));
+    ASSERT_OK(restored.restore(found[1]));
+    m.run(restored, other);
+    SequenceState fresh = m.state(256);
+    m.run(fresh, std::span(ids).first(70));
+    m.run(fresh, other);
+    EXPECT_EQ(hash_of(restored), hash_of(fresh));
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, SessionFiles, ::testing::ValuesIn(testing::kFamilies),
@@ -248,6 +290,28 @@ TEST_F(DamagedSessions, EveryComponentOneRowShortIsAMiss) {
   storage_.put(kFile, bytes);
   EXPECT_OK(load());
   EXPECT_EQ(hash_of(live_), hash_of(state_));
+}
+
+TEST_F(DamagedSessions, PlacesThatCannotBeAreMisses) {
+  const uint64_t bytes = state_.fixed_bytes();
+  const std::string good = storage_.get(kFile);
+  const auto refused = [&](const char* name, uint64_t row_bytes, std::string_view part) {
+    storage_.put(kFile, good);
+    rewrite(
+        [&](SessionHeader& h) { h.sections.push_back({.name = name, .row_bytes = row_bytes, .n_rows = 1}); });
+    EXPECT_TRUE(is_refused(Code::kInvalidArgument, part)) << name;
+  };
+  refused("place.40.0", bytes - 4, "'place.40.0'");
+  refused("place.71.0", bytes, "of 71 cells");
+  refused("place.0.0", bytes, "of 0 cells");
+  refused("place.40.1", bytes, "'place.40.1'");
+  refused("place.40", bytes, "none of this model's");
+  refused("place.-4.0", bytes, "none of this model's");
+  storage_.put(kFile, good);
+  rewrite([&](SessionHeader& h) {
+    h.sections.push_back({.name = "place.40.0", .row_bytes = bytes, .n_rows = 1});
+  });
+  EXPECT_OK(load());
 }
 
 TEST_F(DamagedSessions, OtherFactsAreNamed) {
