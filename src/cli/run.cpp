@@ -34,7 +34,6 @@ class RunCommand : public Command {
                                                            bool starts_in_reasoning) const;
   Result<ExitCode> answer_once(Engine& engine, GenerateOptions options, const FlagTable& flags,
                                std::string prompt, std::stop_token stop);
-  std::string stats_json(Engine& engine, const Answer& answer) const;
   std::string as_json(Engine& engine, const Answer& answer, const FlagTable& flags) const;
 
   EngineFlags engine_;
@@ -181,6 +180,23 @@ Result<std::shared_ptr<TokenConstraint>> RunCommand::make_constraint(const Engin
   return std::shared_ptr<TokenConstraint>(after_reasoning(std::move(inner), starts_in_reasoning, vocabulary));
 }
 
+/// Where tokens, time and bytes went: members of --json and of --stats json.
+void write_stats(JsonWriter& json, Engine& engine, const GenerateReport& report) {
+  json.key("prompt_tokens").integer(report.prompt.n_prompt);
+  json.key("reused_tokens").integer(report.prompt.n_reused);
+  json.key("loaded_tokens").integer(report.prompt.n_loaded);
+  json.key("reuse").string(report.prompt.why);
+  json.key("tokens").integer(report.n_generated);
+  json.key("prompt_seconds").number(report.prompt.seconds);
+  json.key("decode_seconds").number(report.decode_seconds);
+  json.key("memory_bytes").integer(process_memory().anonymous);
+  json.key("reserved_bytes").integer(engine.peak_reserved_bytes());
+  if (const auto stats = engine.expert_stats()) {
+    json.key("experts");
+    write_expert_stats(json, *stats);
+  }
+}
+
 Result<ExitCode> RunCommand::answer_once(Engine& engine, GenerateOptions options, const FlagTable& flags,
                                          std::string prompt, std::stop_token stop) {
   if (!raw_) {
@@ -207,29 +223,14 @@ Result<ExitCode> RunCommand::answer_once(Engine& engine, GenerateOptions options
     if (engine.plan()) notes.write(plan_line(*engine.plan(), *engine.expert_stats(), answer) + '\n');
   }
   TRY(engine.finish_trace());
-  if (stats_) fmt::print(stderr, "{}\n", stats_json(engine, answer));
-  return answer.cancelled ? ExitCode::kInterrupted : ExitCode::kDone;
-}
-
-std::string RunCommand::stats_json(Engine& engine, const Answer& answer) const {
-  const GenerateReport& report = answer.report;
-  JsonWriter json;
-  json.begin_object();
-  json.key("prompt_tokens").integer(report.prompt.n_prompt);
-  json.key("reused_tokens").integer(report.prompt.n_reused);
-  json.key("loaded_tokens").integer(report.prompt.n_loaded);
-  json.key("reuse").string(report.prompt.why);
-  json.key("prompt_seconds").number(report.prompt.seconds);
-  json.key("tokens").integer(report.n_generated);
-  json.key("decode_seconds").number(report.decode_seconds);
-  json.key("memory_bytes").integer(process_memory().anonymous);
-  json.key("reserved_bytes").integer(engine.peak_reserved_bytes());
-  if (const auto stats = engine.expert_stats()) {
-    json.key("experts");
-    write_expert_stats(json, *stats);
+  if (stats_) {
+    JsonWriter stats;
+    stats.begin_object();
+    write_stats(stats, engine, answer.report);
+    stats.end_object();
+    fmt::print(stderr, "{}\n", stats.text());
   }
-  json.end_object();
-  return json.text();
+  return answer.cancelled ? ExitCode::kInterrupted : ExitCode::kDone;
 }
 
 std::string RunCommand::as_json(Engine& engine, const Answer& answer, const FlagTable& flags) const {
@@ -240,20 +241,7 @@ std::string RunCommand::as_json(Engine& engine, const Answer& answer, const Flag
   json.key("text").string(answer.content);
   if (!answer.reasoning.empty()) json.key("reasoning").string(answer.reasoning);
   json.key("finish_reason").string(name_of(report.reason));
-  json.key("prompt_tokens").integer(report.prompt.n_prompt);
-  json.key("reused_tokens").integer(report.prompt.n_reused);
-  json.key("loaded_tokens").integer(report.prompt.n_loaded);
-  json.key("reuse").string(report.prompt.why);
-  json.key("tokens").integer(report.n_generated);
-  json.key("prompt_seconds").number(report.prompt.seconds);
-  json.key("decode_seconds").number(report.decode_seconds);
-  json.key("memory_bytes").integer(process_memory().anonymous);
-  json.key("reserved_bytes").integer(engine.peak_reserved_bytes());
-
-  if (const std::optional<ExpertCacheStats> stats = engine.expert_stats()) {
-    json.key("experts");
-    write_expert_stats(json, *stats);
-  }
+  write_stats(json, engine, report);
   json.key("ids").begin_array();
   for (const AnswerToken& token : answer.tokens) json.integer(token.id);
   json.end_array();

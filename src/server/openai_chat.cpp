@@ -46,16 +46,8 @@ class ChatReply : public Reply {
   }
 
   std::string close(const Usage& usage) override {
-    std::string out;
-    if (options_.include_usage) {
-      Json last = frame("chat.completion.chunk");
-      last["choices"] = Json::array();
-      last["usage"] = openai_usage(usage);
-      out += sse("", last);
-    }
-    return out + "data: [DONE]\n\n";
+    return openai_stream_end(frame("chat.completion.chunk"), options_, usage);
   }
-
   std::string failure(const ApiError& error) override { return sse("", openai_error(error)); }
 
   Json whole(std::span<const Choice> choices, const Usage& usage) override {
@@ -178,6 +170,16 @@ Json openai_usage(const Usage& usage) {
           {"total_tokens", usage.n_prompt + usage.n_completion},
           {"prompt_tokens_details", {{"cached_tokens", usage.n_cached}}},
           {"completion_tokens_details", {{"reasoning_tokens", usage.n_reasoning}}}};
+}
+
+std::string openai_stream_end(Json frame, const AnswerOptions& options, const Usage& usage) {
+  std::string out;
+  if (options.include_usage) {
+    frame["choices"] = Json::array();
+    frame["usage"] = openai_usage(usage);
+    out = sse("", frame);
+  }
+  return out + "data: [DONE]\n\n";
 }
 
 void add_finish_detail(Json& choice_json, const Choice& choice) {

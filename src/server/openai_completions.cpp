@@ -33,16 +33,7 @@ class CompletionReply : public Reply {
   std::string end(int index, const Choice& choice) override {
     return chunk(index, "", Json(openai_finish_reason(choice)), nullptr);
   }
-  std::string close(const Usage& usage) override {
-    std::string out;
-    if (options_.include_usage) {
-      Json last = frame();
-      last["choices"] = Json::array();
-      last["usage"] = openai_usage(usage);
-      out += sse("", last);
-    }
-    return out + "data: [DONE]\n\n";
-  }
+  std::string close(const Usage& usage) override { return openai_stream_end(frame(), options_, usage); }
   std::string failure(const ApiError& error) override { return sse("", openai_error(error)); }
 
   Json whole(std::span<const Choice> choices, const Usage& usage) override {

@@ -87,9 +87,7 @@ class Served {
     for (int i = 0; i < 500 && !answers(); ++i)
       if (program_.sees("forebay: ", milliseconds(10))) break;
   }
-  bool answers() const {
-    return Socket().connect(port) || Socket().connect(port, "127.0.0.2");
-  }
+  bool answers() const { return Socket().connect(port) || Socket().connect(port, "127.0.0.2"); }
   httplib::Client client() const {
     httplib::Client c("127.0.0.1", port);
     c.set_read_timeout(60);
@@ -131,7 +129,8 @@ class Served {
 using Look = std::function<std::string(Served&)>;
 
 Look status(const std::string& pointer) {
-  return [pointer](Served& s) { return s.get("/v1/status").value(Json::json_pointer(pointer), Json()).dump(); };
+  return
+      [pointer](Served& s) { return s.get("/v1/status").value(Json::json_pointer(pointer), Json()).dump(); };
 }
 Json completion(const std::string& prompt, int n_tokens) {
   return {{"prompt", prompt}, {"temperature", 0}, {"max_tokens", n_tokens}};
@@ -213,8 +212,8 @@ std::map<std::string, Row> quick_rows(const TemporaryDirectory& directory) {
   const std::string curve = (directory / "curve.json").string();
   std::ofstream(curve) << R"({"format": "forebay-route-curve-1", "model": "0000000000000000", "points": [
     {"route_bias": 1, "mean_kld": 0, "ci_high": 0, "p99_kld": 0, "misses_per_token": 0, "bytes_per_token": 0}]})";
-  const Arguments streamed = {"-c", "512", "--parallel", "1", "--experts", "stream", "--budget", "24M",
-                              "--stats", "json"};
+  const Arguments streamed = {"-c",     "512",      "--parallel", "1",       "--experts",
+                              "stream", "--budget", "24M",        "--stats", "json"};
   const Arguments small_chunks = {"--chunk", "8"};
   const auto listens_elsewhere = [](Served& s) {
     return std::to_string(Socket().connect(s.port, "127.0.0.2"));
@@ -227,13 +226,15 @@ std::map<std::string, Row> quick_rows(const TemporaryDirectory& directory) {
   const auto windows = [](Served& s) {
     std::string text;
     for (int i = 0; i < 60; ++i) text += "a long way to go ";
-    s.post("/v1/completions", Json{{"prompt", {"The quick brown", text}}, {"logit_bias", {{"300", 100}}}, {"max_tokens", 40}});
+    s.post("/v1/completions",
+           Json{{"prompt", {"The quick brown", text}}, {"logit_bias", {{"300", 100}}}, {"max_tokens", 40}});
     std::this_thread::sleep_for(milliseconds(300));
     const int n = s.get("/v1/status")["windows"]["count"];
     return n > 65 ? std::string("many") : std::string("few");
   };
   const auto large_body = [](Served& s) {
-    const auto got = s.client().Post("/tokenize", Json{{"content", std::string(5000, 'x')}}.dump(), "application/json");
+    const auto got =
+        s.client().Post("/tokenize", Json{{"content", std::string(5000, 'x')}}.dump(), "application/json");
     return got ? std::to_string(got->status) : std::string("nothing");
   };
   const auto allowed_origin = [](Served& s) {
@@ -284,8 +285,12 @@ std::map<std::string, Row> quick_rows(const TemporaryDirectory& directory) {
       {"--api-key", {{}, {"--api-key", "k"}, code_of("/v1/models")}},
       {"--no-key", {{"--host", "0.0.0.0"}, {"--no-key"}, starts}},
       {"--cors", {{}, {"--cors", "https://a.example"}, allowed_origin}},
-      {"--name", {{}, {"--name", "other"}, [](Served& s) { return s.get("/v1/models")["data"][0]["id"].dump(); }}},
-      {"--parallel", {{}, {"--parallel", "2"}, [](Served& s) { return std::to_string(s.get("/v1/status")["slots"].size()); }}},
+      {"--name",
+       {{}, {"--name", "other"}, [](Served& s) { return s.get("/v1/models")["data"][0]["id"].dump(); }}},
+      {"--parallel",
+       {{},
+        {"--parallel", "2"},
+        [](Served& s) { return std::to_string(s.get("/v1/status")["slots"].size()); }}},
       {"--context", {{}, {"-c", "300"}, status("/model/context")}},
       {"--queue", {{"--parallel", "1"}, {"--queue", "1"}, many_choices}},
       {"--prompt-share", {{"--chunk", "32"}, {"--prompt-share", "1"}, windows}},

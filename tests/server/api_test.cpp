@@ -1,4 +1,6 @@
 // Both APIs with the embedded model: answers, streams, tools, reasoning, what is reused.
+#include "server/anthropic.h"
+#include "server/openai_chat.h"
 #include "test_server.h"
 
 namespace forebay {
@@ -402,6 +404,25 @@ TEST_F(Api, CharactersAreNeverCut) {
   }
 }
 
+// Case 59, the other way round: arguments that the model spoilt go out as it wrote them, never as {}.
+TEST_F(Api, SpoiltArgumentsAreShown) {
+  Choice choice;
+  choice.ended = true;
+  choice.end.report.reason = FinishReason::kStopToken;
+  ParsedCall spoilt;
+  spoilt.id = "call_1";
+  spoilt.name = "f";
+  spoilt.arguments = "{\"a\": NaN";
+  spoilt.state = CallState::kMalformed;
+  choice.answer.calls.push_back(spoilt);
+  const std::vector<Choice> choices = {choice};
+  const auto openai = make_chat_reply("m", {}, *server_->engine->tokenizer());
+  const Json call = openai->whole(choices, {})["choices"][0]["message"]["tool_calls"][0];
+  EXPECT_EQ(call["function"]["arguments"], "{\"a\": NaN") << call;
+  const Json block = make_anthropic_reply("m")->whole(choices, {})["content"].back();
+  EXPECT_EQ(block["input"]["malformed_arguments"], "{\"a\": NaN") << block;
+}
+
 // Case 10.
 TEST(Repetition, EndsAnAnswerAndSaysSo) {
   if (!std::filesystem::exists(kPebble)) GTEST_SKIP() << "models/pebble.gguf is not there";
@@ -415,6 +436,13 @@ TEST(Repetition, EndsAnAnswerAndSaysSo) {
   EXPECT_EQ(stopped.body["usage"]["completion_tokens"], 20) << stopped.body;
   EXPECT_EQ(stopped.body["choices"][0]["finish_reason"], "length");
   EXPECT_EQ(stopped.body["choices"][0]["finish_detail"], "repetition");
+  // 0: never.
+  TestServer patient(ServerOptions{.max_repeats = 0});
+  httplib::Client other = patient.client();
+  body["max_tokens"] = 700;
+  const Answered whole = post(other, "/v1/chat/completions", body);
+  EXPECT_EQ(whole.body["usage"]["completion_tokens"], 700) << whole.body;
+  EXPECT_FALSE(whole.body["choices"][0].contains("finish_detail"));
 }
 
 }  // namespace
