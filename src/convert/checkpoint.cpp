@@ -103,7 +103,7 @@ std::span<const uint64_t> Checkpoint::shape_of(std::string_view name) const {
   return at->second->shape;
 }
 
-Result<WeightRows> Checkpoint::take(std::string_view name, std::initializer_list<uint64_t> shape) {
+Result<WeightRows> Checkpoint::take(std::string_view name, std::span<const uint64_t> shape) {
   const auto at = tensors_.find(name);
   if (at == tensors_.end())
     return Error{Code::kNotFound,
@@ -117,9 +117,9 @@ Result<WeightRows> Checkpoint::take(std::string_view name, std::initializer_list
   WeightRows rows;
   rows.file_ = file_.get();
   rows.values_ = &tensor;
-  rows.n_columns = *(shape.end() - 1);
+  rows.n_columns = shape.back();
   rows.n_rows = 1;
-  for (const uint64_t* dim = shape.begin(); dim + 1 < shape.end(); ++dim) rows.n_rows *= *dim;
+  for (const uint64_t dim : shape.first(shape.size() - 1)) rows.n_rows *= dim;
   if (holds_weights(tensor.type)) return rows;
 
   if (tensor.type != SafeType::kF8E4M3)
@@ -133,10 +133,10 @@ Result<WeightRows> Checkpoint::take(std::string_view name, std::initializer_list
         fmt::format("tensor {}: type {} without block scales (quantization_config in config.json and "
                     "tensor {}_scale_inv)",
                     tensor.name, name_of(tensor.type), tensor.name)};
-  rows.rows_per_matrix_ = *(shape.end() - 2);
+  rows.rows_per_matrix_ = shape[shape.size() - 2];
   rows.block_rows_ = fp8_block_rows_;
   rows.block_columns_ = fp8_block_columns_;
-  std::vector<uint64_t> wanted(shape);
+  std::vector<uint64_t> wanted(shape.begin(), shape.end());
   wanted[wanted.size() - 2] = divide_up(rows.rows_per_matrix_, fp8_block_rows_);
   wanted[wanted.size() - 1] = divide_up(rows.n_columns, fp8_block_columns_);
   if (!same_shape(scales->second->shape, wanted) || !holds_weights(scales->second->type))

@@ -22,6 +22,8 @@ class WeightRows {
 
   /// Elements [column, column + out.size()) of a row, widened to f32 and scaled.
   Result<void> read(uint64_t row, uint64_t column, std::span<float> out) const;
+  /// As the file spells it.
+  std::string_view name() const { return values_->name; }
   bool is_f16() const { return values_->type == SafeType::kF16; }
 
  private:
@@ -47,7 +49,10 @@ class Checkpoint {
   /// A tensor of this shape, outermost first; further dimensions of 1 are allowed anywhere. Counts as used.
   /// Errors: kNotFound; kCorrupt with seen and wanted shape; kUnsupported for weights in a form that cannot
   /// be read here (8-bit without scales, integers).
-  Result<WeightRows> take(std::string_view name, std::initializer_list<uint64_t> shape);
+  Result<WeightRows> take(std::string_view name, std::span<const uint64_t> shape);
+  Result<WeightRows> take(std::string_view name, std::initializer_list<uint64_t> shape) {
+    return take(name, std::span(shape.begin(), shape.size()));
+  }
   /// The shape in the file.
   std::span<const uint64_t> shape_of(std::string_view name) const;
   /// A 64-bit integer tensor. Counts as used.

@@ -196,6 +196,7 @@ class Planner {
       file.metadata.set("general.file_type", GgufValue::u32(*type));
     file.metadata.set("general.quantization_version", GgufValue::u32(2));
     for (const auto& [key, value] : text.entries()) file.metadata.set(key, value);
+    for (const auto& [key, value] : options_.metadata.entries()) file.metadata.set(key, value);
   }
 
   Storage& storage_;

@@ -14,6 +14,7 @@
 #include "core/path.h"
 #include "core/storage.h"
 #include "core/thread_pool.h"
+#include "gguf/gguf.h"
 #include "tensor/dtype.h"
 
 namespace forebay {
@@ -30,6 +31,7 @@ struct ConvertOptions {
   TypePlan types;                  // Q8_0 by default
   MtpMode mtp = MtpMode::kMerged;  // a checkpoint without head converts the same in all modes
   std::string name;                // general.name; empty: the directory's name
+  GgufMetadata metadata = {};      // further keys, over those that follow from the checkpoint
   // Changes nothing but what is written.
   bool dry_run = false;  // plan and check everything, write nothing
 };

@@ -1,6 +1,7 @@
 #include "convert/row_source.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "convert/numpy_exp.h"
 #include "core/ensure.h"
@@ -72,6 +73,36 @@ Result<void> RowSource::read_row(uint64_t row, std::span<float> out) const {
   if (change_ == Change::kMinusExp)
     for (float& value : out) value = -numpy_exp(value);
   return {};
+}
+
+void RowSource::add_pieces(uint64_t row, uint64_t from, uint64_t to, uint64_t n,
+                           std::vector<Piece>& pieces) const {
+  const size_t part = std::ranges::upper_bound(part_ends_, row) - part_ends_.begin();
+  const uint64_t first_row = part == 0 ? 0 : part_ends_[part - 1];
+  pieces.push_back({parts_[part].name(), (row - first_row) * parts_[part].n_columns + from, to, n});
+}
+
+std::vector<RowSource::Piece> RowSource::pieces(uint64_t row) const {
+  const uint64_t source_row = row_map_ ? row_map_(row) : row;
+  std::vector<Piece> pieces;
+  if (side_by_side_) {
+    const uint64_t left = parts_[0].n_columns, right = parts_[1].n_columns;
+    pieces.push_back({parts_[0].name(), source_row * left, 0, left});
+    pieces.push_back({parts_[1].name(), source_row * right, left, right});
+  } else if (run_order_.empty()) {
+    add_pieces(source_row, 0, 0, n_columns_, pieces);
+  } else {
+    for (size_t i = 0; i < run_order_.size(); ++i)
+      add_pieces(source_row, run_order_[i] * run_, i * run_, run_, pieces);
+  }
+  return pieces;
+}
+
+void RowSource::undo_change(std::span<float> values) const {
+  if (change_ == Change::kPlusOne)
+    for (float& value : values) value -= 1.0f;
+  if (change_ == Change::kMinusExp)
+    for (float& value : values) value = std::log(-value);
 }
 
 }  // namespace forebay::convert

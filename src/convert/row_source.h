@@ -32,9 +32,22 @@ class RowSource {
   bool is_f16() const { return parts_[0].is_f16(); }
   Result<void> read_row(uint64_t row, std::span<float> out) const;
 
+  // The other way, for who writes a converted row back.
+  /// A run of an output row: `n` values from `column` on are those of the tensor `name` from element `first`
+  /// on.
+  struct Piece {
+    std::string_view name;
+    uint64_t first = 0, column = 0, n = 0;
+  };
+  /// Where output row `row` comes from; valid while the checkpoint lives.
+  std::vector<Piece> pieces(uint64_t row) const;
+  /// Makes values of an output row those of the checkpoint again: x - 1, log(-x).
+  void undo_change(std::span<float> values) const;
+
  private:
   enum class Change { kNone, kPlusOne, kMinusExp };
 
+  void add_pieces(uint64_t row, uint64_t from, uint64_t to, uint64_t n, std::vector<Piece>& pieces) const;
   Result<void> read_columns(uint64_t row, uint64_t column, std::span<float> out) const;
 
   std::vector<WeightRows> parts_;

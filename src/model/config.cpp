@@ -235,8 +235,23 @@ std::vector<std::string> known_architectures() {
 }
 
 Result<ModelConfig> ModelConfig::from_gguf(const GgufFile& file) {
-  const GgufMetadata& metadata = file.metadata();
+  // The vocabulary's size is the embedding's: files disagree about keys for it.
+  const TensorInfo* embedding = file.find("token_embd.weight");
+  const uint64_t n_vocab = embedding == nullptr ? 1 : embedding->ne[1];
+  if (n_vocab < 1 || n_vocab > (1u << 30))
+    return Error{Code::kCorrupt, fmt::format("token_embd.weight: shape {}, expected [width, vocabulary]",
+                                             shape_string(*embedding))};
+  ModelConfig config =
+      TRY(from_metadata(file.metadata(), static_cast<int>(n_vocab), file.find("output.weight") == nullptr));
+  if (embedding == nullptr) return Error{Code::kNotFound, "token_embd.weight: missing tensor"};
+  return config;
+}
+
+Result<ModelConfig> ModelConfig::from_metadata(const GgufMetadata& metadata, int n_vocab,
+                                               bool tied_embeddings) {
   ModelConfig c;
+  c.n_vocab = n_vocab;
+  c.tied_embeddings = tied_embeddings;
   c.architecture = TRY(metadata.get_string("general.architecture"));
   const auto* family = std::find_if(std::begin(kFamilies), std::end(kFamilies),
                                     [&](const FamilyName& f) { return c.architecture == f.architecture; });
@@ -256,14 +271,6 @@ Result<ModelConfig> ModelConfig::from_gguf(const GgufFile& file) {
   c.d_model = static_cast<int>(TRY(keys.integer("embedding_length", 1, kMaxWidth)));
   c.context_length = TRY(keys.integer("context_length", 1, int64_t{1} << 32));
   c.rms_eps = static_cast<float>(TRY(metadata.get_float(keys.key("attention.layer_norm_rms_epsilon"))));
-
-  // The vocabulary's size is the embedding's: files disagree about keys for it.
-  const TensorInfo* embedding = file.find("token_embd.weight");
-  if (embedding == nullptr) return Error{Code::kNotFound, "token_embd.weight: missing tensor"};
-  if (embedding->ne[1] < 1 || embedding->ne[1] > (1u << 30))
-    return Error{Code::kCorrupt, fmt::format("token_embd.weight: shape {}, expected [{}, vocabulary]",
-                                             shape_string(*embedding), c.d_model)};
-  c.n_vocab = static_cast<int>(embedding->ne[1]);
 
   TRY(read_attention(keys, c, c.attention));
   TRY(read_mixers(keys, c));

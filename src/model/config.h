@@ -87,6 +87,7 @@ struct ModelConfig {
   int n_mtp_blocks = 0;  // in this file, 0 or 1
   int d_model = 0;
   int n_vocab = 0;
+  bool tied_embeddings = false;  // the output head is the embedding
   int64_t context_length = 0;
   float rms_eps = 1e-6f;
   std::vector<MixerKind> mixers;  // trunk blocks
@@ -105,6 +106,9 @@ struct ModelConfig {
   /// Errors: kUnsupported for an architecture this version does not run (the known ones are listed),
   /// kNotFound and kCorrupt naming the key.
   static Result<ModelConfig> from_gguf(const GgufFile& file);
+  /// The same without the tensors, which say how many tokens there are and whether they have a matrix of
+  /// their own at the output.
+  static Result<ModelConfig> from_metadata(const GgufMetadata& metadata, int n_vocab, bool tied_embeddings);
   /// Checks that a separate draft-head file belongs to this trunk: architecture, width, block number.
   Result<void> check_draft_head(const GgufFile& head) const;
 };
