@@ -63,6 +63,7 @@ CommandInfo pack_command();
 CommandInfo session_command();
 CommandInfo train_command();
 CommandInfo launch_command();
+CommandInfo lab_command();
 CommandInfo convert_command();
 CommandInfo kld_command();
 CommandInfo route_curve_command();

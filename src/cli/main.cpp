@@ -25,6 +25,7 @@ std::vector<CommandInfo> all_commands() {
       session_command(),
       train_command(),
       launch_command(),
+      lab_command(),
       tokenize_command(),
       template_command(),
       logits_command(),

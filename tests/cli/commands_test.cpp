@@ -30,6 +30,7 @@ const std::vector<std::string> kCommands = {
     "tokenize",
     "template",
     "logits",
+    "lab",
 };
 // clang-format on
 

@@ -1,0 +1,59 @@
+// The report's pictures.
+#include <fmt/format.h>
+
+#include "core/gnuplot.h"
+#include "lab/report.h"
+
+namespace forebay::lab {
+namespace {
+
+struct Figure {
+  std::string_view metric, title;
+};
+constexpr Figure kFigures[] = {
+    {"reward", "reward"},
+    {"val_accuracy", "validation accuracy"},
+    {"kl_dense", "KL from the reference, without codec (nats)"},
+    {"kl_view", "KL from the reference, through the codec (nats; ranks nothing)"},
+    {"gap", "gap between sampler and training view (nats)"},
+    {"grad_norm", "gradient norm"},
+    {"ess", "effective sample size"},
+    {"step_s", "seconds per step"},
+};
+
+}  // namespace
+
+std::string figure_script(const Report& report, std::string_view metric, std::string_view title,
+                          const Path& output) {
+  std::string data, plots;
+  int n = 0;
+  for (const CellReport& cell : report.cells) {
+    const Series::Points points = cell.series.points(metric);
+    if (points.value.empty()) continue;
+    data += fmt::format("$s{} << EOD\n", n);
+    for (size_t i = 0; i < points.value.size(); ++i)
+      data += fmt::format("{:.0f} {:.8g}\n", points.step[i], points.value[i]);
+    data += "EOD\n";
+    plots += fmt::format("{} $s{} using 1:2 with lines linewidth 2 title {}", n == 0 ? "plot" : ",", n,
+                         gnuplot_quoted(cell.name));
+    ++n;
+  }
+  if (n == 0) return "";
+  return gnuplot_png(output) + "set title " + gnuplot_quoted(report.name + ": " + std::string(title)) +
+         " noenhanced\nset xlabel 'step'\nset grid\nset key outside right noenhanced\n" + data + plots + "\n";
+}
+
+Result<std::vector<Path>> draw_figures(Storage& storage, const Report& report, const Path& directory) {
+  std::vector<Path> drawn;
+  for (const Figure& figure : kFigures) {
+    if (figure_script(report, figure.metric, figure.title, {}).empty()) continue;
+    const Path path = directory / (std::string(figure.metric) + ".png");
+    TRY(draw_png(storage, path, [&](const Path& output) {
+      return figure_script(report, figure.metric, figure.title, output);
+    }));
+    drawn.push_back(path);
+  }
+  return drawn;
+}
+
+}  // namespace forebay::lab
