@@ -1,0 +1,116 @@
+#include "train/wire/field_codec.h"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "train/wire/pack.h"
+
+namespace forebay::train {
+namespace {
+
+int64_t bytes_of(const Field& field, int64_t n_rows) {
+  return packed_bytes(n_rows * field.columns, field.bits);
+}
+
+torch::Tensor plain_rows(const torch::Tensor& x_NW) {
+  return x_NW.detach().to(torch::kFloat).contiguous();
+}
+
+}  // namespace
+
+size_t FieldCodec::payload_bytes(int64_t n_rows, int64_t width, Leg leg) const {
+  size_t bytes = 0;
+  for (const Field& field : fields(width, leg)) bytes += bytes_of(field, n_rows);
+  return bytes;
+}
+
+torch::Tensor FieldCodec::view(const torch::Tensor& x_NW, const WireKey& key, torch::Tensor* saved) {
+  const torch::NoGradGuard no_grad;
+  torch::Tensor link;
+  torch::Tensor seen =
+      rebuild(measure(plain_rows(x_NW), key, Leg::kForward), x_NW.size(1), key, Leg::kForward, link);
+  if (saved != nullptr) *saved = link;
+  return seen;
+}
+
+torch::Tensor FieldCodec::gradient_view(const torch::Tensor& g_NW, const WireKey& key,
+                                        const torch::Tensor& saved) {
+  const torch::NoGradGuard no_grad;
+  torch::Tensor link = saved;
+  return rebuild(measure(plain_rows(g_NW), key, Leg::kBackward), g_NW.size(1), key, Leg::kBackward, link);
+}
+
+Payload FieldCodec::encode(const torch::Tensor& x_NW, const WireKey& key, torch::Tensor* saved) {
+  const torch::NoGradGuard no_grad;
+  const Fields measured = measure(plain_rows(x_NW), key, Leg::kForward);
+  if (saved != nullptr) {
+    // The receiver's link comes with its rows, and the sender's must be the same one.
+    torch::Tensor link;
+    rebuild(measured, x_NW.size(1), key, Leg::kForward, link);
+    *saved = link;
+  }
+  return pack(measured, x_NW.size(0), x_NW.size(1), Leg::kForward);
+}
+
+Result<torch::Tensor> FieldCodec::decode(const Payload& payload, int64_t n_rows, int64_t width,
+                                         const WireKey& key, torch::Tensor* saved) {
+  const torch::NoGradGuard no_grad;
+  const Fields received = TRY(unpack(payload, n_rows, width, Leg::kForward));
+  torch::Tensor link;
+  torch::Tensor seen = rebuild(received, width, key, Leg::kForward, link);
+  if (saved != nullptr) *saved = link;
+  return seen;
+}
+
+Payload FieldCodec::encode_gradient(const torch::Tensor& g_NW, const WireKey& key, const torch::Tensor&) {
+  const torch::NoGradGuard no_grad;
+  return pack(measure(plain_rows(g_NW), key, Leg::kBackward), g_NW.size(0), g_NW.size(1), Leg::kBackward);
+}
+
+Result<torch::Tensor> FieldCodec::decode_gradient(const Payload& payload, int64_t n_rows, int64_t width,
+                                                  const WireKey& key, const torch::Tensor& saved) {
+  const torch::NoGradGuard no_grad;
+  const Fields received = TRY(unpack(payload, n_rows, width, Leg::kBackward));
+  torch::Tensor link = saved;
+  return rebuild(received, width, key, Leg::kBackward, link);
+}
+
+Payload FieldCodec::pack(const Fields& measured, int64_t n_rows, int64_t width, Leg leg) const {
+  const std::vector<Field> shapes = fields(width, leg);
+  std::vector<torch::Tensor> parts;
+  for (size_t i = 0; i < shapes.size(); ++i)
+    parts.push_back(shapes[i].bits == 16 ? bf16_bytes(measured[i]) : pack_bits(measured[i], shapes[i].bits));
+  const torch::Tensor stream = torch::cat(parts).cpu();  // one copy from the device
+  Payload payload;
+  payload.bytes.resize(stream.numel());
+  if (stream.numel() > 0) std::memcpy(payload.bytes.data(), stream.data_ptr<uint8_t>(), payload.bytes.size());
+  payload.logical_bits =
+      static_cast<double>(n_rows) * (leg == Leg::kForward ? forward_bits(width) : backward_bits(width));
+  return payload;
+}
+
+Result<Fields> FieldCodec::unpack(const Payload& payload, int64_t n_rows, int64_t width, Leg leg) const {
+  const std::vector<Field> shapes = fields(width, leg);
+  int64_t wanted = 0;
+  for (const Field& shape : shapes) wanted += bytes_of(shape, n_rows);
+  if (static_cast<int64_t>(payload.bytes.size()) != wanted)
+    return Error{Code::kCorrupt, fmt::format("codec {}: a payload of {} bytes for {} rows of {}, wanted {}",
+                                             name(), payload.bytes.size(), n_rows, width, wanted)};
+  torch::Tensor stream = torch::empty({wanted}, torch::kUInt8);
+  if (wanted > 0) std::memcpy(stream.data_ptr<uint8_t>(), payload.bytes.data(), wanted);
+  stream = stream.to(device_);
+  Fields received;
+  int64_t at = 0;
+  for (const Field& shape : shapes) {
+    const torch::Tensor bytes = stream.slice(0, at, at + bytes_of(shape, n_rows));
+    at += bytes_of(shape, n_rows);
+    // A clone of 16-bit parts: they may begin at an odd byte.
+    const torch::Tensor flat = shape.bits == 16 ? bf16_from_bytes(bytes.clone())
+                                                : unpack_bits(bytes, n_rows * shape.columns, shape.bits);
+    received.push_back(flat.reshape({n_rows, shape.columns}));
+  }
+  return received;
+}
+
+}  // namespace forebay::train
