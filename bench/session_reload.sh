@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What does a saved state save? A cut of Flash-Next with random weights (forebay synth): reading a prompt against
 # loading its state from a file, whole processes of `forebay run -n 0`, in turn, for some prompt lengths.
-#   bench/session_reload.sh FOLDER [PAIRS]     FOREBAY, BLOCKS=4, TOKENS="1024 4096" from the environment
+#   bench/session_reload.sh FOLDER [PAIRS]     FOREBAY, BLOCKS=4, WORDS="64 256" from the environment
 # One line per length: medians and the ratio of pairs. The model stays in FOLDER for the next time.
 set -euo pipefail
 here=$(dirname "${BASH_SOURCE[0]}")
@@ -11,8 +11,8 @@ model=$folder/cut-$blocks-64.gguf session=$folder/reload.session
 [[ -e $model ]] || "$forebay" synth --blocks "$blocks" --experts 64 --vocab 32768 --ngram-rows 20000 -q -o "$model" >/dev/null
 trap 'rm -f "$session"' EXIT
 field() { python3 -c 'import json, sys; print(json.load(sys.stdin)[sys.argv[1]])' "$1"; }
-for n in ${TOKENS:-1024 4096}; do
-  # The made-up vocabulary: about one token per word.
+for n in ${WORDS:-64 256}; do
+  # Of the made-up vocabulary, about four tokens per word.
   prompt=$(python3 -c 'import sys; print(" ".join("a%d" % (i * 7919 % 997) for i in range(int(sys.argv[1]))))' "$n")
   run() { "$forebay" run -m "$model" --raw -p "$prompt" -n 0 -c $((8 * n)) --json -q "$@"; }
   tokens=$(run --save-session "$session" | field prompt_tokens)

@@ -225,7 +225,12 @@ Result<SyncReport> Session::prepare(std::span<const int32_t> prompt) {
   s.n_last_prompt = static_cast<int64_t>(cells.size());
   report.n_prefilled = report.n_prompt - report.n_reused;
   s.stops.clear();
-  if (s.state.is_recurrent()) s.stops = stops_in(cells, n_cells, s.engine.turn_token);
+  if (s.state.is_recurrent()) {
+    s.stops = stops_in(cells, n_cells, s.engine.turn_token);
+    // Where a conversation goes on, its next message may be edited.
+    const bool goes_on = n_cells > 0 && n_cells == n_live && n_common == n_live && report.n_loaded == 0;
+    if (goes_on && !edited.done) s.places.add(s.state, s.logits_valid ? s.logits : std::vector<float>());
+  }
   if (s.learn_at > n_cells && s.learn_at < static_cast<int64_t>(cells.size())) {
     const auto at = std::lower_bound(s.stops.begin(), s.stops.end(), s.learn_at);
     if (at == s.stops.end() || *at != s.learn_at) s.stops.insert(at, s.learn_at);

@@ -195,12 +195,12 @@ void Scheduler::publish() {
     SlotStatus s;
     s.why = slot->why;
     s.n_tokens = static_cast<int64_t>(slot->session.tokens().size());
+    s.n_prompt = s.n_prompt_done = slot->n_prompt;
+    s.n_generated = slot->n_generated;
     if (slot->busy()) {
-      const GenerateReport& report = slot->answer->report();
       s.phase = slot->ticket->phase();
-      s.n_prompt = report.prompt.n_prompt;
       s.n_prompt_done = slot->answer->n_prompt_done();
-      s.n_generated = report.n_generated;
+      s.n_generated = slot->answer->report().n_generated;
     }
     slots.push_back(std::move(s));
   }

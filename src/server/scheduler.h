@@ -39,9 +39,9 @@ struct SchedulerStats {
 };
 
 struct SlotStatus {
-  Phase phase = Phase::kEnded;  // kEnded: idle
-  int64_t n_tokens = 0;         // in the state
-  int64_t n_prompt = 0, n_prompt_done = 0, n_generated = 0;
+  Phase phase = Phase::kEnded;                               // kEnded: idle
+  int64_t n_tokens = 0;                                      // in the state
+  int64_t n_prompt = 0, n_prompt_done = 0, n_generated = 0;  // of its last answer, which may be being made
   std::string why;  // of its last prompt: what was reused and why not more
 };
 

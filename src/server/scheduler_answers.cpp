@@ -30,6 +30,8 @@ void Scheduler::begin(Slot& slot, std::shared_ptr<Ticket> ticket) {
   if (!answer) return finish(slot, std::move(answer).error());
   slot.answer.emplace(std::move(answer).value());
   const SyncReport& prompt = slot.answer->report().prompt;
+  slot.n_prompt = prompt.n_prompt;
+  slot.n_generated = 0;
   slot.why = prompt.why;
   if (n_copied > 0) slot.why += fmt::format(" (copied {} tokens from another conversation)", n_copied);
   slot.ticket->begin(prompt);
@@ -191,6 +193,7 @@ void Scheduler::finish(Slot& slot, Result<AnswerEnd> end) {
       }
     }
   }
+  if (slot.answer) slot.n_generated = slot.answer->report().n_generated;
   slot.ticket->finish(std::move(end));
   slot.ticket.reset();
   slot.answer.reset();

@@ -25,7 +25,9 @@ struct Slot {
   std::optional<ReasoningBudget> thinking;
   std::optional<StopMatcher> stops;
   std::chrono::steady_clock::time_point first_token{};
-  std::string why;  // of the last prompt: what was reused
+  // Of the last answer:
+  std::string why;  // what was reused of its prompt
+  int64_t n_prompt = 0, n_generated = 0;
 
   bool busy() const { return ticket != nullptr; }
 };

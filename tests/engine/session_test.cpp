@@ -146,6 +146,26 @@ TEST_F(Sessions, AnAnswerThatIsRenderedOtherwiseCostsItselfOnly) {
   EXPECT_TRUE(same_bits(fresh_logits(engine, three), logits_of(session)));
 }
 
+/// The last message is edited: what was read and said before it stays.
+TEST_F(Sessions, AnEditedLastMessageCostsItselfOnly) {
+  Engine engine = open();
+  const auto ids = [&](const std::string& text) { return engine.tokenize(text).value(); };
+  const std::string first =
+      "<|im_start|>user\nWhat is 12 + 30?<|im_end|>\n<|im_start|>assistant\n42.<|im_end|>";
+  const auto with_question = [&](const std::string& question) {
+    return ids(first + "\n<|im_start|>user\n" + question + "<|im_end|>\n<|im_start|>assistant\n");
+  };
+  Session session = engine.new_session().value();
+  const std::vector<int32_t> one = ids(first);
+  ASSERT_TRUE(session.sync(std::span(one).first(one.size() - 4)).has_value());
+  for (size_t i = one.size() - 4; i < one.size(); ++i) ASSERT_TRUE(session.append(one[i]).has_value());
+  ASSERT_TRUE(session.sync(with_question("And 12 + 31?")).has_value());
+  const std::vector<int32_t> edited = with_question("Define river.");
+  const SyncReport report = session.sync(edited).value();
+  EXPECT_GE(report.n_reused, static_cast<int64_t>(one.size())) << report.why;
+  EXPECT_TRUE(same_bits(fresh_logits(engine, edited), logits_of(session)));
+}
+
 TEST_F(Sessions, ShortPromptsAreReusedAndGrow) {
   Engine engine = open();
   std::vector<int32_t> ids;
