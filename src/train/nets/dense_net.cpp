@@ -16,12 +16,6 @@ DenseNet::DenseNet(const ModelConfig& config, const StageSpan& span, std::option
   const AttentionConfig& a = config.attention;
   const int64_t q = int64_t{a.shape.n_heads} * a.shape.head_dim,
                 kv = int64_t{a.shape.n_kv_heads} * a.shape.head_dim;
-  // What is added to the residual adds up to about one over all blocks.
-  const auto into_residual = [&](int64_t in) {
-    Init init = Init::matrix(in);
-    init.a /= std::sqrt(2.0 * config.n_blocks);
-    return init;
-  };
   if (span.has_embedding) embedding_ = maker.make("model.embed_tokens.weight", {V, D}, Init::matrix(D));
   for (int64_t i = span.first_block; i < span.last_block; ++i) {
     const auto make = [&](const char* name, std::vector<int64_t> shape, const Init& init) {
@@ -32,7 +26,7 @@ DenseNet::DenseNet(const ModelConfig& config, const StageSpan& span, std::option
     b.q = make("self_attn.q_proj.weight", {q, D}, Init::matrix(D));
     b.k = make("self_attn.k_proj.weight", {kv, D}, Init::matrix(D));
     b.v = make("self_attn.v_proj.weight", {kv, D}, Init::matrix(D));
-    b.output = make("self_attn.o_proj.weight", {D, q}, into_residual(q));
+    b.output = make("self_attn.o_proj.weight", {D, q}, Init::into_residual(q, config.n_blocks));
     if (a.bias) {
       b.q_bias = make("self_attn.q_proj.bias", {q}, Init::constant(0));
       b.k_bias = make("self_attn.k_proj.bias", {kv}, Init::constant(0));
@@ -45,7 +39,7 @@ DenseNet::DenseNet(const ModelConfig& config, const StageSpan& span, std::option
     b.ffn_norm = make("post_attention_layernorm.weight", {D}, Init::constant(1));
     b.gate = make("mlp.gate_proj.weight", {F, D}, Init::matrix(D));
     b.up = make("mlp.up_proj.weight", {F, D}, Init::matrix(D));
-    b.down = make("mlp.down_proj.weight", {D, F}, into_residual(F));
+    b.down = make("mlp.down_proj.weight", {D, F}, Init::into_residual(F, config.n_blocks));
     blocks_.push_back(std::move(b));
   }
   if (span.has_head) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "train/nets/dense_net.h"
+#include "train/nets/hyper_net.h"
 
 namespace forebay::train {
 
@@ -38,6 +39,8 @@ Result<std::shared_ptr<Net>> make_net(const ModelConfig& config, const StageSpan
     case Family::kQwen2:
     case Family::kQwen3:
       return std::shared_ptr<Net>(std::make_shared<DenseNet>(config, span, seed));
+    case Family::kQwen4Exp:
+      return std::shared_ptr<Net>(std::make_shared<HyperNet>(config, span, seed));
     default:
       return Error{Code::kUnsupported,
                    fmt::format("{} is not trained by this version (qwen2, qwen3 and qwen4exp are)",

@@ -36,6 +36,10 @@ Init Init::matrix(int64_t in) {
   return normal(std::sqrt(0.4 / static_cast<double>(in)));
 }
 
+Init Init::into_residual(int64_t in, int64_t n_blocks) {
+  return normal(matrix(in).a / std::sqrt(2.0 * static_cast<double>(n_blocks)));
+}
+
 std::vector<float> initial_values(uint64_t seed, std::string_view name, int64_t n, const Init& init) {
   std::vector<float> values(static_cast<size_t>(n), static_cast<float>(init.a));
   if (init.kind == Init::Kind::kConstant) return values;

@@ -25,6 +25,8 @@ struct Init {
   static Init log_uniform(double low, double high) { return {Kind::kLogUniform, low, high}; }
   /// A matrix whose rows have `in` values; the deviation keeps the size of what passes, a little damped.
   static Init matrix(int64_t in);
+  /// A matrix that writes to the residual: what all blocks add adds up to about one.
+  static Init into_residual(int64_t in, int64_t n_blocks);
 };
 
 /// Makes f32 parameters in a tree of modules: "model.layers.0.mlp.up_proj.weight" is the parameter `weight`

@@ -1,5 +1,6 @@
 // The forebay-train program, which `forebay train` starts: its commands.
 #include "cli/entry.h"
+#include "train/program/commands.h"
 
 namespace forebay::train {
 namespace {
@@ -8,6 +9,8 @@ std::vector<cli::CommandInfo> all_commands() {
   // One a line.
   // clang-format off
   return {
+      pretrain_command(),
+      sft_command(),
   };
   // clang-format on
 }

@@ -19,6 +19,12 @@ using forebay::testing::embedded_model;
 using forebay::testing::expected_of;
 using forebay::testing::LoadedModel;
 
+/// Small products are slower on several threads, and the machine has other tests to run.
+inline const bool kOneThread = [] {
+  torch::set_num_threads(1);
+  return true;
+}();
+
 template <typename T>
 T must(Result<T> result) {
   if (!result) throw std::runtime_error(result.error().message);
