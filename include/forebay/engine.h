@@ -24,6 +24,7 @@ class Model;
 class GgufFile;
 class MemoryBudget;
 class Session;
+class Storage;
 class TokenConstraint;
 
 struct EngineOptions {
@@ -33,6 +34,7 @@ struct EngineOptions {
 
   // Changes speed or memory, no result.
   int threads = 0;                  // 0: the usable cores
+  bool pin_threads = false;         // every thread but the caller's on a core of its own
   uint64_t memory_limit_bytes = 0;  // refuse to reserve more; 0: no limit
   int64_t context = 0;              // tokens a session can hold; 0: the model's, at most 8192
   int n_sessions = 1;               // how many the memory plan leaves room for
@@ -167,6 +169,9 @@ using PrefillCallback = std::function<void(int64_t done, int64_t total)>;
 class Engine {
  public:
   static Result<Engine> open(const EngineOptions& options);
+  /// The same through a storage and from a budget of the caller's: what tests make fail.
+  static Result<Engine> open(const EngineOptions& options, std::unique_ptr<Storage> storage,
+                             std::unique_ptr<MemoryBudget> budget);
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) noexcept;
   ~Engine();
@@ -192,6 +197,11 @@ class Engine {
 
   /// Empty when experts are mapped or the model has none.
   std::optional<ExpertCacheStats> expert_stats();
+  /// In forward passes so far, waiting for experts included.
+  double forward_seconds() const;
+  /// Of an n-gram table's rows that are held in memory, in the system's page cache: apart from what is
+  /// reserved, and capped for large tables.
+  uint64_t ngram_bytes() const;
   /// With a cache_dir. Any thread may ask; `wait` for what is being written.
   std::optional<CacheDirStats> cache_dir_stats(bool wait = true);
   /// With streamed experts.

@@ -40,6 +40,9 @@ struct ExpertCacheStats {
   uint64_t bytes_read = 0;       // of experts, page rounding not counted
   double wait_seconds = 0;       // the engine had nothing to compute
   double busy_seconds = 0;       // reads were under way
+  double read_seconds = 0;  // sum over reads, as long as each was under way: over busy_seconds, how many at
+                            // once
+  uint64_t peak_reads = 0;  // experts that were being read at one moment
   uint64_t resident_bytes = 0;
   uint64_t peak_bytes = 0;
   uint64_t budget_bytes = 0;

@@ -43,6 +43,7 @@ ExpertCacheStats difference(const ExpertCacheStats& after, const ExpertCacheStat
   d.bytes_read -= before.bytes_read;
   d.wait_seconds -= before.wait_seconds;
   d.busy_seconds -= before.busy_seconds;
+  d.read_seconds -= before.read_seconds;
   return d;
 }
 
@@ -76,6 +77,7 @@ class BenchCommand : public Command {
   int64_t n_repeats_ = 3;
   int64_t seed_ = 1;
   bool json_ = false;
+  std::optional<std::string> stats_;
 
   std::vector<int64_t> n_prefill_, n_turn_, depth_;
   std::vector<int32_t> ids_;
@@ -99,6 +101,8 @@ void BenchCommand::declare(FlagTable& flags) {
   engine_.declare_speed(flags);
   engine_.declare_experts(flags);
   engine_.declare_kernels(flags);
+  flags.choice("--stats", {"json"}, stats_,
+               "the last line on standard error: where time and bytes went, one JSON object");
   verbosity_.declare(flags);
 }
 
@@ -120,6 +124,7 @@ Result<ExitCode> BenchCommand::run(const FlagTable& flags) {
   }
   engine_.context = longest + 1;
   Engine engine = TRY(Engine::open(TRY(engine_.resolve())));
+  const Clock::time_point opened = Clock::now();
   engine_.adopt(engine.info());
   std::mt19937_64 random(static_cast<uint64_t>(seed_));
   // Ids of ordinary tokens: the first ones of a vocabulary are not control tokens.
@@ -139,6 +144,14 @@ Result<ExitCode> BenchCommand::run(const FlagTable& flags) {
   }
   for (int64_t depth : depth_) TRY(measure_depth(engine, depth, interrupt.token()));
   TRY(engine.finish_trace());
+  if (stats_) {
+    JsonWriter json;
+    json.begin_object();
+    json.key("model").string(engine.info().name);
+    write_engine_stats(json, engine, std::chrono::duration<double>(Clock::now() - opened).count());
+    json.end_object();
+    fmt::print(stderr, "{}\n", json.text());
+  }
   if (json_) {
     JsonWriter json;
     json.begin_object();

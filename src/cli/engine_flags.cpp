@@ -24,6 +24,8 @@ void EngineFlags::declare_context(FlagTable& flags) {
 
 void EngineFlags::declare_speed(FlagTable& flags) {
   flags.integer("-t,--threads", "N", threads, {0, 1024}, "worker threads; 0: the usable cores");
+  flags.choice("--pin", {"on", "off"}, pin,
+               "keep threads on cores of their own, for a machine that nobody else uses; absent: off");
   flags.integer(
       "--chunk", "N", chunk, {0, 65536},
       "most prompt tokens per forward pass; more is faster and takes more memory; 0: what the memory "
@@ -142,6 +144,7 @@ Result<EngineOptions> EngineFlags::resolve() {
   return EngineOptions{.model = model,
                        .mtp_model = {},
                        .threads = static_cast<int>(threads),
+                       .pin_threads = pin == "on",
                        .memory_limit_bytes = memory_limit,
                        .context = context,
                        .chunk = chunk,

@@ -13,6 +13,7 @@ namespace forebay::cli {
 struct EngineFlags {
   std::string model;
   int64_t threads = 0;
+  std::optional<std::string> pin;
   int64_t context = 0;
   int64_t chunk = 0;
   uint64_t memory_limit = 0;

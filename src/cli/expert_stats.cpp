@@ -1,8 +1,11 @@
 #include "cli/expert_stats.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/format.h"
+#include "core/memory_info.h"
 
 namespace forebay::cli {
 namespace {
@@ -40,15 +43,33 @@ void write_expert_stats(JsonWriter& json, const ExpertCacheStats& s) {
   json.key("evictions").integer(s.n_evictions);
   json.key("prefetched").integer(s.n_prefetched);
   json.key("prefetch_used").integer(s.n_prefetch_used);
+  json.key("prefetch_wasted").integer(s.n_prefetched - std::min(s.n_prefetched, s.n_prefetch_used));
   json.key("bytes_read").integer(s.bytes_read);
   json.key("wait_seconds").number(s.wait_seconds);
   json.key("busy_seconds").number(s.busy_seconds);
   json.key("read_bytes_per_second").number(read_rate(s));
+  json.key("mean_reads").number(s.busy_seconds > 0 ? s.read_seconds / s.busy_seconds : 0.0);
+  json.key("peak_reads").integer(s.peak_reads);
   json.key("peak_bytes").integer(s.peak_bytes);
   json.key("budget_bytes").integer(s.budget_bytes);
   json.key("direct_io").boolean(s.direct_io);
   json.key("io").string(name_of(s.engine));
   json.end_object();
+}
+
+void write_engine_stats(JsonWriter& json, Engine& engine, std::optional<double> seconds) {
+  json.key("memory_bytes").integer(process_memory().anonymous);
+  json.key("reserved_bytes").integer(engine.peak_reserved_bytes());
+  json.key("ngram_bytes").integer(engine.ngram_bytes());
+  const std::optional<ExpertCacheStats> experts = engine.expert_stats();
+  const double forward = engine.forward_seconds(), wait = experts ? experts->wait_seconds : 0.0;
+  json.key("seconds").begin_object();
+  json.key("waiting").number(wait).key("computing").number(std::max(0.0, forward - wait));
+  if (seconds) json.key("host").number(std::max(0.0, *seconds - forward));
+  json.end_object();
+  if (!experts) return;
+  json.key("experts");
+  write_expert_stats(json, *experts);
 }
 
 }  // namespace forebay::cli

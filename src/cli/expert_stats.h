@@ -1,8 +1,10 @@
 /// What streaming did, for people and for scripts.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "forebay/engine.h"
 #include "forebay/experts.h"
 
 #include "cli/json_writer.h"
@@ -12,8 +14,14 @@ namespace forebay::cli {
 /// "experts: 93.1 % of 480 in memory, ..."
 std::string experts_line(const ExpertCacheStats& stats);
 
-/// An object: hits, misses, hit_rate, evictions, prefetched, prefetch_used, bytes_read, wait_seconds,
-/// busy_seconds, read_bytes_per_second (while reads were under way), peak_bytes, budget_bytes, direct_io, io.
+/// An object: hits, misses, hit_rate, evictions, prefetched, prefetch_used, prefetch_wasted, bytes_read,
+/// wait_seconds, busy_seconds, read_bytes_per_second, mean_reads (the last two while reads were under way),
+/// peak_reads, peak_bytes, budget_bytes, direct_io, io.
 void write_expert_stats(JsonWriter& json, const ExpertCacheStats& stats);
+
+/// Members of --stats json that every command has: memory_bytes, reserved_bytes, ngram_bytes, "seconds" of a
+/// run (waiting for the disk, computing; host, all else, where `seconds` says what the whole took), and
+/// "experts" where they are streamed.
+void write_engine_stats(JsonWriter& json, Engine& engine, std::optional<double> seconds = std::nullopt);
 
 }  // namespace forebay::cli

@@ -40,6 +40,7 @@ class KldCommand : public Command {
   std::optional<std::string> kept_, plot_;
   int64_t n_flips_ = 10;
   bool json_ = false;
+  std::optional<std::string> stats_;
   Verbosity verbosity_;
 };
 
@@ -65,7 +66,7 @@ void KldCommand::declare(FlagTable& flags) {
   flags.text("--ref", "FILE", reference_.model, "the reference, usually of higher precision");
   flags.many("--text", "FILE...", texts_, "texts to read; <|endoftext|> in them separates documents");
   flags.text("--cand-opt", "FLAGS", candidate_options_,
-             "flags for the candidate only: --threads, --chunk, --memory-limit, --experts, --budget, "
+             "flags for the candidate only: --threads, --pin, --chunk, --memory-limit, --experts, --budget, "
              "--policy, --prefetch, --io, --trace, --activations, --kv, --route-bias, --route-bias-prompt, "
              "--reference-kernels");
   flags.text("--ref-opt", "FLAGS", reference_options_, "flags for the reference only");
@@ -89,6 +90,8 @@ void KldCommand::declare(FlagTable& flags) {
   flags.integer("--seed", "N", options_.bootstrap_seed, {0, std::numeric_limits<int64_t>::max()},
                 "of the resampling that makes the interval");
   flags.toggle("--json", json_, "print one JSON object");
+  flags.choice("--stats", {"json"}, stats_,
+               "the last line on standard error: where the candidate's time and bytes went, one JSON object");
   verbosity_.declare(flags);
 }
 
@@ -132,6 +135,14 @@ Result<ExitCode> KldCommand::run(const FlagTable& flags) {
   else
     print_table(reference, report);
   if (const auto stats = candidate.expert_stats(); stats && !json_) fmt::print("{}\n", experts_line(*stats));
+  if (stats_) {
+    JsonWriter json;
+    json.begin_object();
+    json.key("tokens").integer(report.total.n_tokens);
+    write_engine_stats(json, candidate);
+    json.end_object();
+    fmt::print(stderr, "{}\n", json.text());
+  }
   if (!limit_ || report.total.mean <= *limit_) return ExitCode::kDone;
   log::warn("mean KLD {:.6f} is above the limit {}", report.total.mean, *limit_);
   return ExitCode::kMissedGate;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "cli/hit_curve.h"
 #include "cli/model_location.h"
 #include "cli/plan_flags.h"
 #include "cli/plan_json.h"
@@ -26,7 +27,10 @@ class PlanCommand : public Command {
   void print_refusal(const ModelFootprint& model, const SystemMemory& memory, uint64_t budget_bytes,
                      const Error& error) const;
 
+  Result<HitCurve> hit_curve(Storage& storage, const ModelFootprint& model, const MemoryPlan& plan);
+
   std::string model_, draft_model_, like_, type_;
+  std::optional<std::string> trace_;
   uint64_t budget_ = 0;
   int64_t threads_ = 0;
   std::optional<std::string> kv_;
@@ -52,6 +56,9 @@ void PlanCommand::declare(FlagTable& flags) {
   flags.text("--mtp-model", "FILE", draft_model_, "a draft head in a file of its own");
   flags.text("--like", "NAME", like_, "instead of MODEL, a published model's sizes; see forebay synth");
   flags.text("--type", "TYPE", type_, "with --like: the type of its experts, as for convert");
+  flags.text("--trace", "FILE", trace_,
+             "expect the hits that this recording (run --trace) gives in a cache of that size; absent: a "
+             "published measurement");
   flags.section("The machine");
   machine_.declare(flags);
   flags.integer("-t,--threads", "N", threads_, {0, 1024}, "threads that measure; 0: the usable cores");
@@ -80,7 +87,7 @@ Result<ExitCode> PlanCommand::run(const FlagTable& flags) {
   ModelFootprint model;
   if (!like_.empty()) {
     const SyntheticModel synthetic = TRY(SyntheticModel::like(like_));
-    model = TRY(synthetic.footprint(TRY(parse_type_plan(type_))));
+    model = TRY(synthetic.footprint(TRY(parse_type_plan(type_, WeightSource::kRandom))));
   } else {
     file = TRY(GgufFile::open(*storage, model_));
     if (!draft_model_.empty()) draft_file = TRY(GgufFile::open(*storage, draft_model_));
@@ -106,14 +113,18 @@ Result<ExitCode> PlanCommand::run(const FlagTable& flags) {
     print_refusal(model, memory, budget->bytes, plan.error());
     return plan.error();
   }
-  if (!machine_.has_all_rates()) {
+  const HitCurve curve =
+      trace_ && !plan->all_resident() ? TRY(hit_curve(*storage, model, *plan)) : HitCurve::published();
+  if (machine_.has_all_rates()) {
+    plan = TRY(plan_memory(model, request_, *budget, machine_.given_rates(), curve));
+  } else {
     ThreadPool pool(static_cast<int>(threads_));
     KernelContext kernels(pool, best_isa());
     kernels.set_activations(Activations::kInt8);  // as forebay run computes
     MachineRates rates =
         TRY(measure_rates(model, file ? &*file : nullptr, *storage, kernels, interrupt.token()));
     machine_.apply(rates);
-    plan = TRY(plan_memory(model, request_, *budget, rates));
+    plan = TRY(plan_memory(model, request_, *budget, rates, curve));
   }
   if (!json_) {
     fmt::print("{}", plan_table(*plan));
@@ -128,6 +139,17 @@ Result<ExitCode> PlanCommand::run(const FlagTable& flags) {
   json.end_object();
   fmt::print("{}\n", json.text());
   return ExitCode::kDone;
+}
+
+Result<HitCurve> PlanCommand::hit_curve(Storage& storage, const ModelFootprint& model,
+                                        const MemoryPlan& plan) {
+  if (plan.all_experts_bytes == 0)
+    return Error{Code::kInvalidArgument, "--trace: the model has no experts to cache"};
+  const RouteLog log = TRY(load_route_log(storage, *trace_));
+  ThreadPool pool(static_cast<int>(threads_));
+  Result<HitCurve> curve = measured_hit_curve(log, model, plan.speed.resident_share, pool);
+  if (!curve) return std::move(curve).error().in(fmt::format("--trace {}", *trace_));
+  return curve;
 }
 
 /// For programs: the error's line goes to stderr all the same.

@@ -33,7 +33,7 @@ class ReplayCommand : public Command {
   std::string trace_;
   std::string policies_ = "lru,decay,belady";
   std::string slots_ = "10%,25%,50%";
-  std::string biases_ = "0";
+  std::string biases_ = "0", prompt_biases_ = "0", shelves_ = "0";
   std::string half_lives_ = "2000";
   std::optional<std::string> phase_, prune_, plot_;
   std::optional<uint64_t> warm_up_;
@@ -46,6 +46,17 @@ class ReplayCommand : public Command {
   ReplayGrid grid_;
   ReplayOptions options_;
 };
+
+Result<std::vector<RouteBias>> parse_biases(std::string_view flag, const std::string& list, RouteBias bias) {
+  std::vector<RouteBias> biases;
+  for (const std::string_view text : split(list)) {
+    Result<double> lambda = parse_double(text, 0, 1e6);
+    if (!lambda) return std::move(lambda.error()).in(flag);
+    bias.lambda = static_cast<float>(*lambda);
+    biases.push_back(bias);
+  }
+  return biases;
+}
 
 /// Lines of a block and the experts that it lacks: "3 17 200".
 Result<std::vector<ExpertId>> parse_pruned(const std::string& text) {
@@ -74,10 +85,15 @@ void ReplayCommand::declare(FlagTable& flags) {
   flags.text(
       "--slots", "LIST", slots_,
       "room for experts: a share of all (25%), a number of slots of the mean size (1000), or bytes (8G)");
-  flags.text("--route-bias", "LIST", biases_,
-             "score experts in memory 1 + this times higher; prompts are routed exactly");
+  flags.text("--route-bias", "LIST", biases_, "score experts in memory 1 + this times higher when decoding");
+  flags.text("--route-bias-prompt", "LIST", prompt_biases_,
+             "the same in prompts, but for their last 32 tokens and the router's first 4");
+  flags.text("--shelf", "LIST", shelves_,
+             "shares of the room (6%) that hold experts read ahead for the next block; 0: none are");
+  flags.number("--guess-right", "SHARE", options_.guess.right, {0, 1},
+               "with --shelf: how many guesses of the next block's experts are right");
   flags.integer("--protect", "N", bias_.protect, {0, kMaxRouteWindow},
-                "with a bias, the router's first N are always taken");
+                "with --route-bias, the router's first N are always taken");
   flags.integer("--window", "N", bias_.window, {1, kMaxRouteWindow},
                 "with a bias, only its first N can be taken");
   flags.text("--half-life", "LIST", half_lives_, "requests after which a use counts half");
@@ -106,13 +122,17 @@ Result<void> ReplayCommand::check() {
     if (!policy) return std::move(policy.error()).in("--policy");
     grid_.policies.push_back(*policy);
   }
-  grid_.biases.clear();
-  for (const std::string_view text : split(biases_)) {
-    Result<double> lambda = parse_double(text, 0, 1e6);
-    if (!lambda) return std::move(lambda.error()).in("--route-bias");
-    RouteBias bias = bias_;
-    bias.lambda = static_cast<float>(*lambda);
-    grid_.biases.push_back(bias);
+  RouteBias prompt_bias = bias_;
+  prompt_bias.protect = 4;
+  grid_.biases = TRY(parse_biases("--route-bias", biases_, bias_));
+  grid_.prompt_biases = TRY(parse_biases("--route-bias-prompt", prompt_biases_, prompt_bias));
+  grid_.shelves.clear();
+  for (const std::string_view text : split(shelves_)) {
+    const bool percent = text.ends_with('%');
+    Result<double> share =
+        parse_double(percent ? text.substr(0, text.size() - 1) : text, 0, percent ? 100 : 1);
+    if (!share) return std::move(share.error()).in("--shelf");
+    grid_.shelves.push_back(percent ? *share / 100 : *share);
   }
   grid_.half_lives.clear();
   for (const std::string_view text : split(half_lives_)) {
@@ -190,16 +210,30 @@ void ReplayCommand::print_table(const RouteLog& log, const std::vector<ReplayRow
   fmt::print("{}: {} tokens, {} blocks of {} experts, {} per token; the first {} tokens are warm-up\n\n",
              log.header.model.empty() ? trace_ : log.header.model, grouped_digits(log.n_tokens),
              log.n_blocks_with_experts(), log.header.n_experts, log.header.n_used, options_.warm_up_tokens);
-  fmt::print("{:<10} {:>9} {:>6} {:>7} {:>10} {:>13} {:>8} {:>11} {:>9} {:>10}\n", "policy", "half-life",
-             "bias", "slots", "room", "misses/token", "hits", "read/token", "to MIN", "ms/token");
+  fmt::print("{:<10} {:>9} {:>6} {:>7} {:>5} {:>7} {:>10} {:>13} {:>8} {:>11} {:>9} {:>10}\n", "policy",
+             "half-life", "bias", "prompts", "shelf", "slots", "room", "misses/token", "hits", "read/token",
+             "to MIN", "ms/token");
   for (const ReplayRow& row : rows) {
     const ReplayConfig& c = row.result.config;
     const bool decays = c.policy && *c.policy != EvictionPolicy::kLru && *c.policy != EvictionPolicy::kLfu;
-    fmt::print("{:<10} {:>9} {:>6g} {:>5.1f} % {:>10} {:>13.2f} {:>6.2f} % {:>11} {:>+7.1f} % {:>10.3f}\n",
-               name_of(c.policy), decays ? fmt::format("{:g}", c.half_life) : "-", c.bias.lambda,
-               percent_of_all(log, c.budget_bytes), human_bytes(c.budget_bytes), row.misses_per_token(),
-               100 * row.hit_rate(), human_bytes(static_cast<uint64_t>(row.bytes_per_token())),
-               100 * row.gap_to_min(), 1e3 * row.seconds_per_token());
+    const double shelf = 100 * static_cast<double>(c.shelf_bytes) / static_cast<double>(c.budget_bytes);
+    fmt::print(
+        "{:<10} {:>9} {:>6g} {:>7g} {:>3.0f} % {:>5.1f} % {:>10} {:>13.2f} {:>6.2f} % {:>11} {:>+7.1f} % "
+        "{:>10.3f}\n",
+        name_of(c.policy), decays ? fmt::format("{:g}", c.half_life) : "-", c.bias.lambda,
+        c.prompt_bias.lambda, shelf, percent_of_all(log, c.budget_bytes), human_bytes(c.budget_bytes),
+        row.misses_per_token(), 100 * row.hit_rate(),
+        human_bytes(static_cast<uint64_t>(row.bytes_per_token())), 100 * row.gap_to_min(),
+        1e3 * row.seconds_per_token());
+  }
+  for (const ReplayRow& row : rows) {
+    const ReplayCounts& c = row.result.counted;
+    if (row.result.config.shelf_bytes > 0 && c.n_tokens > 0)
+      fmt::print("{}, {:.1f} %, {} of it a shelf: {:.2f} experts a token read ahead, {:.2f} of them used\n",
+                 name_of(row.result.config.policy), percent_of_all(log, row.result.config.budget_bytes),
+                 human_bytes(row.result.config.shelf_bytes),
+                 static_cast<double>(c.n_ahead) / static_cast<double>(c.n_tokens),
+                 static_cast<double>(c.n_ahead_used) / static_cast<double>(c.n_tokens));
   }
   uint64_t n_forced = 0;
   for (const ReplayRow& row : rows) n_forced = std::max(n_forced, row.result.counted.n_forced);
@@ -216,6 +250,7 @@ std::string ReplayCommand::as_json(const RouteLog& log, const std::vector<Replay
     json.key("tokens").integer(c.n_tokens).key("requests").integer(c.n_requests);
     json.key("uses").integer(c.n_uses).key("misses").integer(c.n_misses).key("cold_misses").integer(c.n_cold);
     json.key("forced_misses").integer(c.n_forced).key("swapped").integer(c.n_swapped);
+    json.key("read_ahead").integer(c.n_ahead).key("read_ahead_used").integer(c.n_ahead_used);
     json.key("bytes_read").integer(c.bytes_read).key("seconds").number(c.seconds);
     json.end_object();
   };
@@ -231,7 +266,8 @@ std::string ReplayCommand::as_json(const RouteLog& log, const std::vector<Replay
     const ReplayConfig& c = row.result.config;
     json.begin_object().key("policy").string(name_of(c.policy));
     json.key("half_life").number(c.half_life).key("route_bias").raw(fmt::format("{:g}", c.bias.lambda));
-    json.key("budget_bytes").integer(c.budget_bytes);
+    json.key("route_bias_prompt").raw(fmt::format("{:g}", c.prompt_bias.lambda));
+    json.key("budget_bytes").integer(c.budget_bytes).key("shelf_bytes").integer(c.shelf_bytes);
     json.key("slots_percent").number(percent_of_all(log, c.budget_bytes));
     json.key("misses_per_token").number(row.misses_per_token());
     json.key("bytes_per_token").number(row.bytes_per_token());

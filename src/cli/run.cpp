@@ -189,12 +189,7 @@ void write_stats(JsonWriter& json, Engine& engine, const GenerateReport& report)
   json.key("tokens").integer(report.n_generated);
   json.key("prompt_seconds").number(report.prompt.seconds);
   json.key("decode_seconds").number(report.decode_seconds);
-  json.key("memory_bytes").integer(process_memory().anonymous);
-  json.key("reserved_bytes").integer(engine.peak_reserved_bytes());
-  if (const auto stats = engine.expert_stats()) {
-    json.key("experts");
-    write_expert_stats(json, *stats);
-  }
+  write_engine_stats(json, engine, report.prompt.seconds + report.decode_seconds);
 }
 
 Result<ExitCode> RunCommand::answer_once(Engine& engine, GenerateOptions options, const FlagTable& flags,

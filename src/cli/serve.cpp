@@ -126,12 +126,7 @@ std::string ServeCommand::stats_json(Engine& engine, const Server& server) const
   json.key("prompt_seconds").number(stats.prompt_seconds);
   json.key("tokens").integer(stats.n_generated);
   json.key("decode_seconds").number(stats.decode_seconds);
-  json.key("memory_bytes").integer(process_memory().anonymous);
-  json.key("reserved_bytes").integer(engine.peak_reserved_bytes());
-  if (const auto experts = engine.expert_stats()) {
-    json.key("experts");
-    write_expert_stats(json, *experts);
-  }
+  write_engine_stats(json, engine);
   json.end_object();
   return json.text();
 }

@@ -93,7 +93,7 @@ void SynthCommand::declare(FlagTable& flags) {
 Result<void> SynthCommand::check() {
   TRY(verbosity_.check());
   if (output_.empty() && !dry_run_) return Error{Code::kInvalidArgument, "-o is missing"};
-  const Result<TypePlan> types = parse_type_plan(type_);
+  const Result<TypePlan> types = parse_type_plan(type_, WeightSource::kRandom);
   if (!types) return Error(types.error()).in("--type");
   options_.types = *types;
   const Result<synth::Geometry> named = synth::find_geometry(like_);

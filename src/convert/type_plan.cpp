@@ -14,26 +14,28 @@ double bits_per_weight(DType type) {
   return 8.0 * info(type).block_bytes / info(type).block_weights;
 }
 
-std::string writable_types() {
+bool can_write(DType type, WeightSource weights) {
+  const Codec* codec = find_codec(type);
+  return codec != nullptr && (codec->encode != nullptr || weights == WeightSource::kRandom);
+}
+
+std::string writable_types(WeightSource weights) {
   std::vector<std::string_view> names;
   for (uint32_t id = 0; id < 64; ++id) {
     const auto type = dtype_from_id(id);
-    if (!type) continue;
-    const Codec* codec = find_codec(*type);
-    if (codec != nullptr && codec->encode != nullptr) names.push_back(name_of(*type));
+    if (type && can_write(*type, weights)) names.push_back(name_of(*type));
   }
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-Result<DType> parse_type(std::string_view text) {
+Result<DType> parse_type(std::string_view text, WeightSource weights) {
   const auto type = dtype_from_name(text);
   if (!type)
     return Error{Code::kInvalidArgument,
-                 fmt::format("'{}' is not a type, wanted one of {}", text, writable_types())};
-  const Codec* codec = find_codec(*type);
-  if (codec == nullptr || codec->encode == nullptr)
+                 fmt::format("'{}' is not a type, wanted one of {}", text, writable_types(weights))};
+  if (!can_write(*type, weights))
     return Error{Code::kUnsupported, fmt::format("type {} cannot be written, wanted one of {}",
-                                                 name_of(*type), writable_types())};
+                                                 name_of(*type), writable_types(weights))};
   return *type;
 }
 
@@ -63,7 +65,7 @@ DType narrow_block_type(DType wanted) {
 
 }  // namespace
 
-Result<TypePlan> parse_type_plan(std::string_view text) {
+Result<TypePlan> parse_type_plan(std::string_view text, WeightSource weights) {
   TypePlan plan;
   bool has_default = false;
   while (!text.empty()) {
@@ -81,19 +83,20 @@ Result<TypePlan> parse_type_plan(std::string_view text) {
         if (has_default)
           return Error{Code::kInvalidArgument,
                        fmt::format("'{}' is a second default type, wanted pattern=type", item)};
-        plan.default_type = TRY(parse_type(item));
+        plan.default_type = TRY(parse_type(item, weights));
         has_default = true;
         continue;
       }
       const std::string_view pattern = trimmed(item.substr(0, equals));
       if (pattern.empty())
         return Error{Code::kInvalidArgument, fmt::format("'{}' has no pattern, wanted pattern=type", item)};
-      const DType type = TRY(parse_type(trimmed(item.substr(equals + 1))));
+      const DType type = TRY(parse_type(trimmed(item.substr(equals + 1)), weights));
       plan.entries.push_back({std::string(pattern), type});
     }
   }
   if (!has_default && plan.entries.empty())
-    return Error{Code::kInvalidArgument, fmt::format("no type given, wanted one of {}", writable_types())};
+    return Error{Code::kInvalidArgument,
+                 fmt::format("no type given, wanted one of {}", writable_types(weights))};
   return plan;
 }
 

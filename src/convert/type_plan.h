@@ -37,11 +37,14 @@ struct TypePlan {
   std::vector<Entry> entries;  // the first that matches wins
 };
 
+/// Random weights can be of any type that can be read: no encoder has to choose their codes.
+enum class WeightSource { kGiven, kRandom };
+
 /// "q4_k" or "q4_k,blk.?.ffn_down_exps.weight=q8_0,token_embd.weight=q6_k": a default type and entries in any
 /// order, separated by commas or line ends; '#' starts a comment. Names in any case.
 /// Errors: kInvalidArgument naming the item; kUnsupported for types that this version cannot write, with the
 /// list of those it can.
-Result<TypePlan> parse_type_plan(std::string_view text);
+Result<TypePlan> parse_type_plan(std::string_view text, WeightSource weights = WeightSource::kGiven);
 
 bool matches_pattern(std::string_view pattern, std::string_view name);
 

@@ -39,9 +39,11 @@ class MemoryBudget {
   static constexpr uint64_t kUnlimited = UINT64_MAX;
 
   explicit MemoryBudget(uint64_t limit_bytes = kUnlimited) : limit_bytes_(limit_bytes) {}
+  virtual ~MemoryBudget() = default;
+  MemoryBudget(const MemoryBudget&) = delete;
 
   /// Errors: kOutOfMemory naming the purpose, the bytes asked, in use and the limit.
-  Result<Reservation> reserve(uint64_t bytes, std::string purpose);
+  virtual Result<Reservation> reserve(uint64_t bytes, std::string purpose);
 
   uint64_t limit_bytes() const { return limit_bytes_; }
   uint64_t used_bytes() const;

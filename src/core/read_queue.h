@@ -40,6 +40,9 @@ class ReadQueue {
   virtual ReadEngine engine() const = 0;
 };
 
+/// So many can be submitted and not collected before a queue allocates.
+inline constexpr size_t kUsualReads = 1024;
+
 /// At most `depth` reads are with the drive at once, 1 to 1024. Errors: kUnsupported when the engine asked
 /// for is not to be had; kAuto always is.
 Result<std::unique_ptr<ReadQueue>> make_read_queue(ReadEngine engine, int depth);

@@ -63,9 +63,25 @@ uint64_t loop_number(uint64_t state) {
 }  // namespace
 
 struct ThreadPool::Impl {
-  explicit Impl(int n) : n_threads(n), may_spin(n <= n_usable_cores()) {
+  Impl(int n, bool pin) : n_threads(n), may_spin(n <= n_usable_cores()) {
     workers.reserve(n - 1);
-    for (int thread = 1; thread < n; ++thread) workers.emplace_back([this, thread] { work(thread); });
+    for (int thread = 1; thread < n; ++thread) {
+      workers.emplace_back([this, thread] { work(thread); });
+      if (pin && may_spin) keep_on_core(workers.back(), thread);
+    }
+  }
+
+  /// The thread-th of the cores that the process may use: the first is left to the caller.
+  static void keep_on_core(std::thread& worker, int thread) {
+    cpu_set_t usable, one;
+    if (::sched_getaffinity(0, sizeof usable, &usable) != 0) return;
+    for (int core = 0, n = 0; core < CPU_SETSIZE; ++core) {
+      if (!CPU_ISSET(core, &usable) || n++ != thread) continue;
+      CPU_ZERO(&one);
+      CPU_SET(core, &one);
+      ::pthread_setaffinity_np(worker.native_handle(), sizeof one, &one);  // not allowed: not pinned
+      return;
+    }
   }
 
   ~Impl() {
@@ -171,8 +187,8 @@ struct ThreadPool::Impl {
   std::vector<std::thread> workers;
 };
 
-ThreadPool::ThreadPool(int n_threads)
-    : impl_(std::make_unique<Impl>(n_threads > 0 ? n_threads : n_usable_cores())) {}
+ThreadPool::ThreadPool(int n_threads, bool pin)
+    : impl_(std::make_unique<Impl>(n_threads > 0 ? n_threads : n_usable_cores(), pin)) {}
 
 ThreadPool::~ThreadPool() = default;
 

@@ -12,8 +12,11 @@ namespace forebay {
 /// ThreadPool(1) starts no thread and runs loops inline.
 class ThreadPool {
  public:
-  /// n_threads <= 0 takes the number of usable cores (affinity mask and cgroup quota).
-  explicit ThreadPool(int n_threads);
+  /// n_threads <= 0 takes the number of usable cores (affinity mask and cgroup quota). `pin` keeps every
+  /// started thread on a core of its own, of those that the process may use; the caller's thread stays free,
+  /// and so does everything else with more threads than cores. Good on a machine of one's own; on a busy one
+  /// the system moves threads to where there is room.
+  explicit ThreadPool(int n_threads, bool pin = false);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
 

@@ -1,8 +1,8 @@
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <thread>
 
+#include "core/fifo.h"
 #include "core/read_queue.h"
 #include "core/storage.h"
 
@@ -12,6 +12,8 @@ namespace {
 class ThreadedReadQueue : public ReadQueue {
  public:
   explicit ThreadedReadQueue(int n_threads) {
+    finished_.reserve(kUsualReads);
+    waiting_.reserve(kUsualReads);
     for (int i = 0; i < n_threads; ++i) threads_.emplace_back([this] { work(); });
   }
 
@@ -26,7 +28,7 @@ class ThreadedReadQueue : public ReadQueue {
   void submit(std::span<const QueuedRead> reads) override {
     {
       std::lock_guard lock(mutex_);
-      waiting_.insert(waiting_.end(), reads.begin(), reads.end());
+      waiting_.push(reads);
       n_under_way_ += reads.size();
     }
     if (reads.size() == 1)
@@ -53,8 +55,7 @@ class ThreadedReadQueue : public ReadQueue {
         std::unique_lock lock(mutex_);
         wake_.wait(lock, [this] { return closing_ || !waiting_.empty(); });
         if (waiting_.empty()) return;
-        read = waiting_.front();
-        waiting_.pop_front();
+        read = waiting_.pop();
       }
       FinishedRead done{read.tag, read.file->read_around(read.offset, read.n, read.buffer)};
       {
@@ -67,7 +68,7 @@ class ThreadedReadQueue : public ReadQueue {
 
   std::mutex mutex_;
   std::condition_variable wake_, ended_;
-  std::deque<QueuedRead> waiting_;
+  Fifo<QueuedRead> waiting_;
   std::vector<FinishedRead> finished_;
   size_t n_under_way_ = 0;  // submitted and not collected
   bool closing_ = false;

@@ -1,12 +1,12 @@
 #include <cerrno>
 #include <cstring>
-#include <deque>
 #include <system_error>
 
 #include <fmt/format.h>
 #include <liburing.h>
 
 #include "core/ensure.h"
+#include "core/fifo.h"
 #include "core/page_range.h"
 #include "core/read_queue.h"
 #include "core/storage.h"
@@ -18,6 +18,8 @@ class UringReadQueue : public ReadQueue {
  public:
   UringReadQueue(io_uring ring, int depth) : ring_(ring), slots_(static_cast<size_t>(depth)) {
     for (size_t i = 0; i < slots_.size(); ++i) free_.push_back(i);
+    on_the_spot_.reserve(kUsualReads);
+    waiting_.reserve(kUsualReads);
   }
 
   ~UringReadQueue() override {
@@ -28,7 +30,7 @@ class UringReadQueue : public ReadQueue {
   }
 
   void submit(std::span<const QueuedRead> reads) override {
-    waiting_.insert(waiting_.end(), reads.begin(), reads.end());
+    waiting_.push(reads);
     start();
   }
 
@@ -67,8 +69,7 @@ class UringReadQueue : public ReadQueue {
   void start() {
     bool any = false;
     while (!waiting_.empty() && !free_.empty()) {
-      const QueuedRead read = waiting_.front();
-      waiting_.pop_front();
+      const QueuedRead read = waiting_.pop();
       if (read.file->descriptor() < 0) {
         on_the_spot_.push_back({read.tag, read.file->read_around(read.offset, read.n, read.buffer)});
         continue;
@@ -136,7 +137,7 @@ class UringReadQueue : public ReadQueue {
   io_uring ring_;
   std::vector<Slot> slots_;
   std::vector<size_t> free_;
-  std::deque<QueuedRead> waiting_;
+  Fifo<QueuedRead> waiting_;
   std::vector<FinishedRead> on_the_spot_;
 };
 

@@ -1,6 +1,7 @@
 #include "engine/batch.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "core/ensure.h"
 #include "engine/session_impl.h"
@@ -24,7 +25,8 @@ int64_t prompt_part(int64_t done, int64_t total, int64_t most) {
 Result<void> feed(std::span<const Feed> feeds) {
   ENSURE(!feeds.empty(), "a pass over no session");
   Engine::Impl& engine = feeds[0].session->impl().engine;
-  std::vector<Span> window;
+  std::vector<Span>& window = engine.window;
+  window.clear();
   for (const Feed& f : feeds) {
     Session::Impl& s = f.session->impl();
     ENSURE(&s.engine == &engine, "sessions of two engines in one pass");
@@ -36,7 +38,9 @@ Result<void> feed(std::span<const Feed> feeds) {
     window.push_back(
         {&s.state, f.tokens, f.logits, prompt, n_exact, s.edits ? s.edits->observer() : nullptr});
   }
+  const auto start = std::chrono::steady_clock::now();
   const Result<ForwardOutput> output = engine.model->forward(window);
+  engine.forward_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!output) {
     for (const Feed& f : feeds) f.session->impl().forget_lost_state();
     return Error(output.error()).in(engine.options.model);

@@ -139,8 +139,15 @@ Engine& Engine::operator=(Engine&&) noexcept = default;
 Engine::~Engine() = default;
 
 Result<Engine> Engine::open(const EngineOptions& options) {
+  const uint64_t limit = options.memory_limit_bytes;
+  return open(options, make_posix_storage(),
+              std::make_unique<MemoryBudget>(limit == 0 ? MemoryBudget::kUnlimited : limit));
+}
+
+Result<Engine> Engine::open(const EngineOptions& options, std::unique_ptr<Storage> storage,
+                            std::unique_ptr<MemoryBudget> budget) {
   TRY(validate(options));
-  auto impl = std::make_unique<Impl>(options);
+  auto impl = std::make_unique<Impl>(options, std::move(storage), std::move(budget));
   const auto named = [&](Error error) { return std::move(error).in(options.model); };
 
   // Errors of the file's own code already name it; the ones about its content do not.
@@ -271,6 +278,12 @@ std::optional<CacheDirStats> Engine::cache_dir_stats(bool wait) {
 std::optional<ExpertCacheStats> Engine::expert_stats() {
   const ExpertCache* cache = impl_->model->expert_cache();
   return cache == nullptr ? std::nullopt : std::optional(cache->stats());
+}
+double Engine::forward_seconds() const {
+  return impl_->forward_seconds;
+}
+uint64_t Engine::ngram_bytes() const {
+  return impl_->model->ngram_bytes();
 }
 Model& Engine::model() {
   return *impl_->model;

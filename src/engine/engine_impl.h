@@ -20,11 +20,13 @@
 namespace forebay {
 
 struct Engine::Impl {
-  explicit Impl(const EngineOptions& options)
+  Impl(const EngineOptions& options, std::unique_ptr<Storage> storage_to_use,
+       std::unique_ptr<MemoryBudget> budget_to_use)
       : options(options),
-        storage(make_posix_storage()),
-        budget(options.memory_limit_bytes == 0 ? MemoryBudget::kUnlimited : options.memory_limit_bytes),
-        pool(options.threads),
+        storage(std::move(storage_to_use)),
+        own_budget(std::move(budget_to_use)),
+        budget(*own_budget),
+        pool(options.threads, options.pin_threads),
         kernels(pool, options.reference_kernels ? Isa::kReference : best_isa()) {
     kernels.set_activations(options.int8_activations ? Activations::kInt8 : Activations::kExact);
   }
@@ -32,7 +34,8 @@ struct Engine::Impl {
   EngineOptions options;
   ModelInfo info;
   std::unique_ptr<Storage> storage;
-  MemoryBudget budget;
+  std::unique_ptr<MemoryBudget> own_budget;
+  MemoryBudget& budget;
   ThreadPool pool;
   KernelContext kernels;
   std::optional<GgufFile> file;
@@ -44,6 +47,8 @@ struct Engine::Impl {
   std::string no_tokenizer;  // why there is none
   std::optional<ChatTemplate> chat_template;
   std::string no_template;
+  std::vector<Span> window;               // of the pass at work
+  double forward_seconds = 0;             // of all passes
   std::unique_ptr<PrefixStore> prefixes;  // with a cache_dir
   std::optional<bool> answers_kept;       // whether the last prompt began with the answer before it as it was
   std::vector<std::string> session_facts;  // by session_facts.h, on first use

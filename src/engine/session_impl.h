@@ -20,7 +20,9 @@ namespace forebay {
 
 struct Session::Impl {
   Impl(Engine::Impl& engine, SequenceState state, uint64_t snapshot_bytes)
-      : engine(engine), state(std::move(state)), places(snapshot_bytes, engine.budget) {}
+      : engine(engine), state(std::move(state)), places(snapshot_bytes, engine.budget) {
+    tokens.reserve(static_cast<size_t>(this->state.context()));
+  }
 
   Engine::Impl& engine;
   SequenceState state;

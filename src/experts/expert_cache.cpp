@@ -17,44 +17,6 @@ double seconds_since(Clock::time_point start) {
 
 }  // namespace
 
-/// Pins on the slots of one request; those before n_taken_ were handed out.
-class ExpertCache::Lease : public ExpertLease::Impl {
- public:
-  explicit Lease(ExpertCache& cache) : cache_(cache) {}
-  ~Lease() override {
-    for (int32_t slot : slots_) cache_.unpin(slot);
-  }
-
-  void add(int32_t slot) {
-    cache_.pin(slot);
-    slots_.push_back(slot);
-  }
-
-  Result<std::vector<ResidentExpert>> take_ready() override {
-    std::vector<ResidentExpert> ready;
-    cache_.collect(false);
-    while (n_taken_ < slots_.size()) {
-      for (size_t i = n_taken_; i < slots_.size(); ++i) {
-        const Slot& slot = cache_.slots_[slots_[i]];
-        if (slot.state == State::kFailed) return *slot.error;
-        if (slot.state != State::kReady) continue;
-        ready.push_back(slot.expert);
-        std::swap(slots_[i], slots_[n_taken_++]);
-      }
-      if (!ready.empty()) break;
-      const Clock::time_point start = Clock::now();
-      cache_.collect(true);
-      cache_.stats_.wait_seconds += seconds_since(start);
-    }
-    return ready;
-  }
-
- private:
-  ExpertCache& cache_;
-  std::vector<int32_t> slots_;
-  size_t n_taken_ = 0;
-};
-
 ExpertCache::ExpertCache(ExpertStore store, int n_used, const ExpertCacheOptions& options,
                          std::unique_ptr<ReadQueue> reads, MemoryBudget& budget)
     : store_(std::move(store)),
@@ -66,6 +28,12 @@ ExpertCache::ExpertCache(ExpertStore store, int n_used, const ExpertCacheOptions
       rank_(options.policy, options.half_life > 0 ? options.half_life : 40.0 * store_.n_blocks(),
             store_.n_blocks(), static_cast<int>(n_experts_), n_used),
       reads_(std::move(reads)) {
+  // Requests allocate nothing from now on, but for the slots' own memory.
+  for (std::vector<int32_t>* slots : {&empty_, &spare_, &shelf_}) slots->reserve(slot_of_.size());
+  leased_.reserve(static_cast<size_t>(n_experts_));
+  ready_.reserve(static_cast<size_t>(n_experts_));
+  unsubmitted_.reserve(kUsualReads);
+  finished_.reserve(kUsualReads);
   stats_.direct_io = store_.direct();
   stats_.engine = reads_->engine();
   set_budget(options.budget_bytes);
@@ -82,6 +50,15 @@ uint64_t ExpertCache::least_budget(const ExpertStore& store, int n_used) {
 void ExpertCache::set_budget(uint64_t budget_bytes) {
   stats_.budget_bytes = budget_bytes;
   shelf_limit_ = std::min(options_.shelf_bytes, budget_bytes - least_budget(store_, n_used_));
+  // As many slots as it can hold of the smallest, so that a request need not make one.
+  uint64_t least_slot = budget_bytes;
+  for (int b = 0; b < store_.n_blocks(); ++b)
+    if (store_.n_experts(b) > 0) least_slot = std::min(least_slot, store_.slot_bytes(b));
+  const size_t most = std::min(slot_of_.size(), static_cast<size_t>(budget_bytes / least_slot));
+  while (slots_.size() < most) {
+    empty_.push_back(static_cast<int32_t>(slots_.size()));
+    slots_.emplace_back();
+  }
 }
 
 Result<std::unique_ptr<ExpertCache>> ExpertCache::create(ExpertStore store, int n_used,
@@ -188,9 +165,22 @@ void ExpertCache::start_read(int32_t slot) {
   s.state = State::kReading;
   s.n_reads = store_.n_reads(s.id.block);
   if (s.home == Home::kArena) rank_.pin(s.id);  // until the reads have ended
-  if (n_reads_++ == 0) busy_since_ = Clock::now();
+  change_depth(1);
   store_.reads(s.id, {s.memory.data(), s.memory.bytes()},
                static_cast<uint64_t>(slot) * ExpertStore::kMaxReads, unsubmitted_);
+}
+
+void ExpertCache::change_depth(int by) {
+  const Clock::time_point now = Clock::now();
+  const auto since = [&](Clock::time_point start) {
+    return std::chrono::duration<double>(now - start).count();
+  };
+  if (n_reads_ == 0) busy_since_ = depth_since_ = now;
+  stats_.read_seconds += n_reads_ * since(depth_since_);
+  depth_since_ = now;
+  n_reads_ += by;
+  stats_.peak_reads = std::max(stats_.peak_reads, static_cast<uint64_t>(n_reads_));
+  if (n_reads_ == 0) stats_.busy_seconds += since(busy_since_);
 }
 
 void ExpertCache::submit_reads() {
@@ -213,7 +203,7 @@ void ExpertCache::collect(bool wait) {
       s.error = Error{read.bytes.error().code, fmt::format("expert {} of block {}: {}", s.id.index,
                                                            s.id.block, read.bytes.error().message)};
     if (--s.n_reads > 0) continue;
-    if (--n_reads_ == 0) stats_.busy_seconds += seconds_since(busy_since_);
+    change_depth(-1);
     s.state = s.error ? State::kFailed : State::kReady;
     if (!s.error) {
       s.expert = store_.assemble(s.id, s.pieces);
@@ -238,6 +228,36 @@ void ExpertCache::unpin(int32_t slot) {
   Slot& s = slots_[slot];
   rank_.unpin(s.id);
   if (--s.n_pins == 0 && s.state == State::kFailed) release(slot);
+}
+
+void ExpertCache::lease(int32_t slot) {
+  pin(slot);
+  leased_.push_back(slot);
+}
+
+void ExpertCache::end_lease() {
+  for (int32_t slot : leased_) unpin(slot);
+  leased_.clear();
+  n_taken_ = 0;
+}
+
+Result<std::span<const ResidentExpert>> ExpertCache::take_ready() {
+  ready_.clear();
+  collect(false);
+  while (n_taken_ < leased_.size()) {
+    for (size_t i = n_taken_; i < leased_.size(); ++i) {
+      const Slot& slot = slots_[leased_[i]];
+      if (slot.state == State::kFailed) return *slot.error;
+      if (slot.state != State::kReady) continue;
+      ready_.push_back(slot.expert);
+      std::swap(leased_[i], leased_[n_taken_++]);
+    }
+    if (!ready_.empty()) break;
+    const Clock::time_point start = Clock::now();
+    collect(true);
+    stats_.wait_seconds += seconds_since(start);
+  }
+  return std::span<const ResidentExpert>(ready_);
 }
 
 /// From the shelf to the arena, whether or not its read has ended.
@@ -265,11 +285,12 @@ void ExpertCache::expire_shelf(int block) {
 }
 
 Result<ExpertLease> ExpertCache::request(int block, std::span<const int32_t> experts) {
+  ENSURE(leased_.empty(), "one lease at a time");
   rank_.on_request();
   collect(false);
   if (block != last_block_) expire_shelf(block);
   last_block_ = block;
-  auto lease = std::make_unique<Lease>(*this);
+  ExpertLease lease_of_all(*this);  // what is pinned so far goes with it when there is an error
   // What is here is pinned first, so that making room for the rest cannot take it.
   for (int32_t e : experts) {
     const ExpertId id{block, e};
@@ -283,7 +304,7 @@ Result<ExpertLease> ExpertCache::request(int block, std::span<const int32_t> exp
     } else {
       ++stats_.n_hits;
     }
-    lease->add(slot);
+    lease(slot);
   }
   TRY(make_arena_room(0));  // for what was adopted
   for (int32_t e : experts) {
@@ -295,11 +316,11 @@ Result<ExpertLease> ExpertCache::request(int block, std::span<const int32_t> exp
       return slot.error();
     }
     ++stats_.n_misses;
-    lease->add(*slot);
+    lease(*slot);
     start_read(*slot);
   }
   submit_reads();
-  return ExpertLease(std::move(lease));
+  return lease_of_all;
 }
 
 void ExpertCache::prefetch(int block, std::span<const int32_t> experts) {

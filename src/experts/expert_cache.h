@@ -61,8 +61,11 @@ class ExpertCache : public ExpertSource {
   ExpertCacheStats stats() const;
   const ExpertStore& store() const { return store_; }
 
+ protected:
+  Result<std::span<const ResidentExpert>> take_ready() override;
+  void end_lease() override;
+
  private:
-  class Lease;
   enum class Home : uint8_t { kNone, kArena, kShelf };
   enum class State : uint8_t { kEmpty, kReading, kReady, kFailed };
   struct Slot {
@@ -89,6 +92,7 @@ class ExpertCache : public ExpertSource {
   Result<int32_t> take_slot(ExpertId id, Home home);
   Result<void> make_arena_room(uint64_t bytes);
   void start_read(int32_t slot);
+  void change_depth(int by);
   void submit_reads();
   void adopt(int32_t slot);
   void release(int32_t slot);  // its memory becomes spare
@@ -96,6 +100,7 @@ class ExpertCache : public ExpertSource {
   void expire_shelf(int block);
   void pin(int32_t slot);
   void unpin(int32_t slot);
+  void lease(int32_t slot);
   void collect(bool wait);
 
   const ExpertStore store_;
@@ -112,8 +117,12 @@ class ExpertCache : public ExpertSource {
   EvictionRank rank_;  // of the arena
   uint64_t arena_bytes_ = 0, shelf_bytes_ = 0, shelf_limit_ = 0;
   int last_block_ = -1;
+  // The lease: pinned slots, those before n_taken_ handed out; what was handed out last.
+  std::vector<int32_t> leased_;
+  size_t n_taken_ = 0;
+  std::vector<ResidentExpert> ready_;
   ExpertCacheStats stats_;
-  std::chrono::steady_clock::time_point busy_since_;
+  std::chrono::steady_clock::time_point busy_since_, depth_since_;
   int n_reads_ = 0;  // slots with reads under way
   std::vector<QueuedRead> unsubmitted_;
   std::vector<FinishedRead> finished_;

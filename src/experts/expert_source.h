@@ -4,9 +4,8 @@
 
 #include <compare>
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <vector>
+#include <utility>
 
 #include "forebay/result.h"
 
@@ -28,26 +27,9 @@ struct ResidentExpert {
   MatrixView gate, up, down;
 };
 
-/// The experts of one request, pinned until it is dropped. Move-only. Confined.
-class ExpertLease {
- public:
-  class Impl {
-   public:
-    virtual ~Impl() = default;
-    virtual Result<std::vector<ResidentExpert>> take_ready() = 0;
-  };
+class ExpertLease;
 
-  explicit ExpertLease(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-
-  /// Those that are in memory and were not taken yet; waits for a read when there are none. Empty once all
-  /// were taken. Errors: the read's own; the lease is then only good for dropping.
-  Result<std::vector<ResidentExpert>> take_ready() { return impl_->take_ready(); }
-
- private:
-  std::unique_ptr<Impl> impl_;
-};
-
-/// Confined: one lease at a time.
+/// Confined: one lease at a time, which the source keeps the contents of: a request allocates nothing.
 class ExpertSource : public RouteObserver {
  public:
   /// Starts making the experts available; all reads are under way when it returns. `experts` are distinct,
@@ -64,6 +46,30 @@ class ExpertSource : public RouteObserver {
   virtual bool resident(ExpertId) const { return true; }
   /// A row's routing, before the request it belongs to.
   void on_route(const RouteEvent& /*event*/) override {}
+
+ protected:
+  friend class ExpertLease;
+  virtual Result<std::span<const ResidentExpert>> take_ready() = 0;
+  virtual void end_lease() = 0;
+};
+
+/// The experts of one request, pinned until it is dropped. Move-only. Confined; the source outlives it.
+class ExpertLease {
+ public:
+  explicit ExpertLease(ExpertSource& source) : source_(&source) {}
+  ExpertLease(ExpertLease&& other) noexcept : source_(std::exchange(other.source_, nullptr)) {}
+  ExpertLease& operator=(ExpertLease&&) = delete;
+  ~ExpertLease() {
+    if (source_ != nullptr) source_->end_lease();
+  }
+
+  /// Those that are in memory and were not taken yet; waits for a read when there are none. Empty once all
+  /// were taken. Borrowed until the next call. Errors: the read's own; the lease is then only good for
+  /// dropping.
+  Result<std::span<const ResidentExpert>> take_ready() { return source_->take_ready(); }
+
+ private:
+  ExpertSource* source_;
 };
 
 }  // namespace forebay

@@ -35,8 +35,14 @@ class MappedExperts : public ExpertSource {
   Result<ExpertLease> request(int block, std::span<const int32_t> experts) override;
   int64_t max_experts(int block) const override { return blocks_[block].gate.n_experts; }
 
+ protected:
+  Result<std::span<const ResidentExpert>> take_ready() override;
+  void end_lease() override { leased_.clear(); }
+
  private:
   std::vector<ExpertPlanes> blocks_;
+  std::vector<ResidentExpert> leased_;
+  bool taken_ = false;
 };
 
 }  // namespace forebay

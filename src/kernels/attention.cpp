@@ -30,6 +30,23 @@ void list_cells(std::span<const CellRange> ranges, int64_t first, int64_t n, int
   }
 }
 
+/// Of a task over some of a row's cells at once.
+int64_t task_scratch(int head_dim) {
+  return attention_detail::segment_scratch(head_dim) + int64_t{2} * kMaxQueries * head_dim + kSegmentCells;
+}
+
+/// Partials of this many (row, segment) pairs are kept at most: some MiB.
+constexpr int64_t kMostApart = 1024;
+
+int64_t segments_of(int64_t n_cells) {
+  return (n_cells + kSegmentCells - 1) / kSegmentCells;
+}
+
+/// A partial: out, max, sum.
+int64_t partial_floats(int head_dim) {
+  return head_dim + 2;
+}
+
 class Attend {
  public:
   Attend(KernelContext& ctx, const AttentionShape& shape, TensorView<const float> q, const KvRows& keys,
@@ -44,12 +61,13 @@ class Attend {
         out_(out) {}
 
   void run() {
+    ctx_.reserve_scratch(task_scratch(shape_.head_dim));
     // Rows [t, t + rows_at_once_) side by side, wherever they can be.
     rows_at_once_ = std::max(1, kMaxQueries / std::min(group_, kMaxQueries));
     const int64_t n_blocks = (q_.rows + rows_at_once_ - 1) / rows_at_once_;
     int64_t most_cells = 0;
     for (const auto& ranges : ranges_) most_cells = std::max(most_cells, cells_in(ranges));
-    const int64_t n_segments = (most_cells + kSegmentCells - 1) / kSegmentCells;
+    const int64_t n_segments = segments_of(most_cells);
     const int n_threads = ctx_.pool().n_threads();
     const int64_t n_tasks = n_blocks * shape_.n_kv_heads;
     if (n_segments > 1 && n_threads > 1 && n_tasks < 4 * n_threads && q_.rows * n_segments <= kMostApart) {
@@ -71,9 +89,6 @@ class Attend {
   }
 
  private:
-  /// Partials of this many (row, segment) pairs are kept at most: some MiB.
-  static constexpr int64_t kMostApart = 1024;
-
   /// How many rows from t on can share cells: each has one range, from the same cell on.
   int64_t rows_alike(int64_t t, int64_t end) const {
     int64_t n = 1;
@@ -115,7 +130,7 @@ class Attend {
     const int64_t dim = shape_.head_dim;
     const int n_queries = static_cast<int>(n) * heads_from(h);
     const int64_t own = attention_detail::segment_scratch(shape_.head_dim);
-    float* scratch = ctx_.scratch(thread, own + 2 * n_queries * dim + kSegmentCells);
+    float* scratch = ctx_.scratch(thread, task_scratch(shape_.head_dim));
     float* partials = scratch + own;
     auto* cells = reinterpret_cast<int32_t*>(partials + 2 * n_queries * dim);
     Partial all[kMaxQueries], next[kMaxQueries];
@@ -137,7 +152,7 @@ class Attend {
   /// Every (row, K/V head, segment) by itself, then joined in order: the same bits.
   void run_apart(int64_t n_segments) const {
     const int64_t dim = shape_.head_dim;
-    const int64_t per_partial = dim + 2;  // out, max, sum
+    const int64_t per_partial = partial_floats(shape_.head_dim);
     const int64_t n_heads = shape_.n_heads;
     float* shared = ctx_.shared_scratch(q_.rows * n_segments * n_heads * per_partial);
     const auto partial_of = [&](int64_t t, int64_t s, int64_t head) {
@@ -146,7 +161,7 @@ class Attend {
     ctx_.pool().parallel_for(
         q_.rows * n_segments * shape_.n_kv_heads, 1, [&](int64_t begin, int64_t end, int thread) {
           const int64_t own = attention_detail::segment_scratch(shape_.head_dim);
-          float* scratch = ctx_.scratch(thread, own + kSegmentCells);
+          float* scratch = ctx_.scratch(thread, task_scratch(shape_.head_dim));
           for (int64_t task = begin; task < end; ++task) {
             const int kv = static_cast<int>(task % shape_.n_kv_heads);
             const int64_t s = task / shape_.n_kv_heads % n_segments;
@@ -168,7 +183,7 @@ class Attend {
       for (int64_t task = begin; task < end; ++task) {
         const int64_t t = task / n_heads;
         const int64_t head = task % n_heads;
-        const int64_t n_own = (cells_in(ranges_[t]) + kSegmentCells - 1) / kSegmentCells;
+        const int64_t n_own = segments_of(cells_in(ranges_[t]));
         const auto read = [&](int64_t s) {
           float* p = partial_of(t, s, head);
           return Partial{p[dim], p[dim + 1], p};
@@ -210,6 +225,11 @@ void attend_ref(KernelContext& ctx, const AttentionShape& shape, TensorView<cons
 }
 
 }  // namespace
+
+void reserve_attention(KernelContext& ctx, const AttentionShape& shape, int64_t n_cells) {
+  ctx.shared_scratch(std::min(segments_of(n_cells), kMostApart) * shape.n_heads *
+                     partial_floats(shape.head_dim));
+}
 
 void attend(KernelContext& ctx, const AttentionShape& shape, TensorView<const float> q, const KvRows& keys,
             const KvRows& values, std::span<const std::span<const CellRange>> ranges, TensorView<float> out) {

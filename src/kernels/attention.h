@@ -34,6 +34,9 @@ void attend(KernelContext& ctx, const AttentionShape& shape, TensorView<const fl
             const KvRows& values, std::span<const std::span<const CellRange>> ranges,
             TensorView<float> out_TH);
 
+/// Takes the memory that attend() of a few rows needs while they see at most n_cells.
+void reserve_attention(KernelContext& ctx, const AttentionShape& shape, int64_t n_cells);
+
 namespace attention_detail {
 /// One head of one row, reading K/V head `kv`. `scores` holds one float per visited cell.
 void head_ref(const float* q, const KvRows& keys, const KvRows& values, int kv, float scale,

@@ -93,6 +93,17 @@ void add_values(const float* weights, const float* const* row, int n, int d0, in
     for (int v = 0; v < kVectors; ++v) simd::store(out[i] + d0 + 8 * v, left - 8 * v, acc[i][v]);
 }
 
+/// The same for one query and cells [begin, end).
+void add_values_of_one(const float* weights, const float* const* row, int begin, int end, int dim,
+                       float* out) {
+  for (int d = 0; d < dim; d += 8) {
+    __m256 acc = simd::load(out + d, dim - d);
+    for (int c = begin; c < end; ++c)
+      acc = _mm256_fmadd_ps(_mm256_broadcast_ss(weights + 4 * c), simd::load(row[c] + d, dim - d), acc);
+    simd::store(out + d, dim - d, acc);
+  }
+}
+
 /// The larger, or a NaN if there is one.
 __m256 larger(__m256 a, __m256 b) {
   const __m256 keep = _mm256_or_ps(_mm256_cmp_ps(b, a, _CMP_LE_OQ), _mm256_cmp_ps(a, a, _CMP_UNORD_Q));
@@ -158,14 +169,16 @@ void segment_avx2(const Segment& s, const KvRows& keys, const KvRows& values, in
   }
 
   prefetch_rows(values, s.cells, s.n_cells, kv);
-  int64_t furthest[kMaxQueries / 4];
+  int64_t nearest[kMaxQueries / 4], furthest[kMaxQueries / 4];  // how far the queries of a group see
   float* out[kMaxQueries];
   for (int g = 0; g < n_groups; ++g) {
     alignas(32) int32_t limit[8];
+    nearest[g] = s.n_cells;
     furthest[g] = 0;
     for (int i = 0; i < 4; ++i) {
       const int64_t n_seen = s.n_seen[query(4 * g + i)];
       limit[i] = limit[i + 4] = static_cast<int32_t>(n_seen);
+      nearest[g] = std::min(nearest[g], n_seen);
       furthest[g] = std::max(furthest[g], n_seen);
       out[4 * g + i] = 4 * g + i < s.n_queries ? to[4 * g + i].out : unused + i * padded(dim);
       std::fill_n(out[4 * g + i], dim, 0.0f);
@@ -184,11 +197,17 @@ void segment_avx2(const Segment& s, const KvRows& keys, const KvRows& values, in
     if (c0 + n < s.n_cells) prefetch_rows(values, s.cells + c0 + n, s.n_cells - c0 - n, kv);
     rows_of(values, s.cells + c0, n, kv, tile, row);
     for (int g = 0; g < n_groups; ++g) {
-      const int n_here = static_cast<int>(std::clamp<int64_t>(furthest[g] - c0, 0, n));
+      // Cells that not all of them see come one query at a time: a value that is not finite would reach the
+      // others through a weight of 0.
+      const int n_here = static_cast<int>(std::clamp<int64_t>(nearest[g] - c0, 0, n));
       const float* weights = scores + (g * kSegmentCells + c0) * 4;
       int d = 0;
       for (; d + 16 <= dim; d += 16) add_values<2>(weights, row, n_here, d, 16, out + 4 * g);
       for (; d < dim; d += 8) add_values<1>(weights, row, n_here, d, dim - d, out + 4 * g);
+      for (int i = 0; i < 4 && nearest[g] < furthest[g]; ++i) {
+        const int n_seen = static_cast<int>(std::clamp<int64_t>(s.n_seen[query(4 * g + i)] - c0, 0, n));
+        if (4 * g + i < s.n_queries) add_values_of_one(weights + i, row, n_here, n_seen, dim, out[4 * g + i]);
+      }
     }
   }
 }

@@ -1,20 +1,12 @@
 #include "kernels/block_select.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <functional>
 #include <numeric>
 
 namespace forebay {
 namespace {
-
-/// Floats as unsigned integers of the same order; NaN above all.
-uint32_t key_of(float score) {
-  const auto bits = std::bit_cast<uint32_t>(score);
-  const uint32_t flip = static_cast<uint32_t>(static_cast<int32_t>(bits) >> 31) | 0x80000000u;
-  return (bits & 0x7fffffffu) > 0x7f800000u ? 0xffffffffu : bits ^ flip;
-}
 
 constexpr int kBits = 11;
 constexpr size_t kBins = size_t{1} << kBits;
@@ -27,9 +19,11 @@ struct Cut {
   int64_t n_equal = 0;
 };
 
+using FindFn = decltype(&block_select_detail::find_ref);
+
 /// Counts the upper bits, then selects among the keys of one bin. `count` holds kTables * kBins and `few` as
 /// many as there are keys.
-Cut find_cut(std::span<const uint32_t> keys, int64_t n_keep, uint32_t* count, uint32_t* few) {
+Cut find_cut(FindFn find, std::span<const uint32_t> keys, int64_t n_keep, uint32_t* count, uint32_t* few) {
   std::fill_n(count, kTables * kBins, 0u);
   for (size_t b = 0; b < keys.size(); ++b) ++count[b % kTables * kBins + (keys[b] >> (32 - kBits))];
   const auto in_bin = [&](uint32_t bin) {
@@ -40,11 +34,9 @@ Cut find_cut(std::span<const uint32_t> keys, int64_t n_keep, uint32_t* count, ui
   Cut cut;
   uint32_t bin = kBins - 1;
   for (int64_t n = in_bin(bin); cut.n_above + n < n_keep; n = in_bin(--bin)) cut.n_above += n;
-  size_t n_few = 0;
-  for (const uint32_t key : keys) {  // without a branch: half of them would be guessed wrong
-    few[n_few] = key;
-    n_few += key >> (32 - kBits) == bin;
-  }
+  const uint32_t least = bin << (32 - kBits), most = least | ((1u << (32 - kBits)) - 1);
+  const size_t n_few = find(keys.data(), keys.size(), least, most, few);
+  for (size_t i = 0; i < n_few; ++i) few[i] = keys[few[i]];
   uint32_t* kth = few + (n_keep - cut.n_above - 1);
   std::nth_element(few, kth, few + n_few, std::greater<>());
   cut.key = *kth;
@@ -81,7 +73,7 @@ void score_blocks(Isa isa, const float* q, int n_heads, int dim, const float* po
   fn(q, n_heads, dim, pooled, n_blocks, score);
 }
 
-void select_blocks(std::span<const float> score, int64_t n_keep, int block_cells, int64_t n_cells,
+void select_blocks(Isa isa, std::span<const float> score, int64_t n_keep, int block_cells, int64_t n_cells,
                    std::vector<uint32_t>& scratch, std::vector<CellRange>& ranges) {
   const auto n_blocks = static_cast<int64_t>(score.size());
   ranges.clear();
@@ -101,14 +93,12 @@ void select_blocks(std::span<const float> score, int64_t n_keep, int block_cells
   scratch.resize(select_scratch(n_blocks));
   const std::span<uint32_t> keys(scratch.data(), n);
   uint32_t* few = scratch.data() + n;
-  for (size_t b = 0; b < n; ++b) keys[b] = key_of(score[b]);
-  const Cut cut = find_cut(keys, n_keep, few + n, few);
+  const bool plain = isa == Isa::kReference;
+  const FindFn find = plain ? block_select_detail::find_ref : block_select_detail::find_avx2;
+  (plain ? block_select_detail::keys_ref : block_select_detail::keys_avx2)(score.data(), n, keys.data());
+  const Cut cut = find_cut(find, keys, n_keep, few + n, few);
   if (cut.n_above + cut.n_equal == n_keep) {
-    size_t n_kept = 0;
-    for (size_t b = 0; b < n; ++b) {
-      few[n_kept] = static_cast<uint32_t>(b);
-      n_kept += keys[b] >= cut.key;
-    }
+    const size_t n_kept = find(keys.data(), n, cut.key, UINT32_MAX, few);
     for (size_t i = 0; i < n_kept; ++i) push_block(few[i]);
   } else {
     keep_with_ties(score, n_keep, scratch);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 
 #include "kernels/block_select.h"
 
@@ -14,6 +15,21 @@ void score_ref(const float* q, int n_heads, int dim, const float* keys, int64_t 
     }
     score[b] = static_cast<float>(sum);
   }
+}
+
+void keys_ref(const float* score, size_t n, uint32_t* keys) {
+  for (size_t i = 0; i < n; ++i) {
+    const auto bits = std::bit_cast<uint32_t>(score[i]);
+    const uint32_t flip = static_cast<uint32_t>(static_cast<int32_t>(bits) >> 31) | 0x80000000u;
+    keys[i] = (bits & 0x7fffffffu) > 0x7f800000u ? 0xffffffffu : bits ^ flip;
+  }
+}
+
+size_t find_ref(const uint32_t* keys, size_t n, uint32_t least, uint32_t most, uint32_t* found) {
+  size_t n_found = 0;
+  for (size_t i = 0; i < n; ++i)
+    if (keys[i] >= least && keys[i] <= most) found[n_found++] = static_cast<uint32_t>(i);
+  return n_found;
 }
 
 }  // namespace forebay::block_select_detail

@@ -43,6 +43,14 @@ class KernelContext {
     return reinterpret_cast<float*>((reinterpret_cast<uintptr_t>(s.data()) + kLine - 1) / kLine * kLine);
   }
 
+  /// Takes what tasks will ask scratch() for, for every thread: which of them gets a task is chance, and
+  /// decode must not allocate because a thread's turn came late.
+  void reserve_scratch(int64_t n) {
+    if (n <= reserved_) return;
+    reserved_ = n;
+    for (int thread = 0; thread < pool_->n_threads(); ++thread) scratch(thread, n);
+  }
+
   /// At least n floats that all tasks of one call share; contents are undefined.
   float* shared_scratch(int64_t n) {
     if (static_cast<int64_t>(shared_.size()) < n) shared_.resize(n);
@@ -59,6 +67,7 @@ class KernelContext {
   Activations activations_ = Activations::kExact;
   bool use_vnni_ = has_vnni();
   std::vector<std::vector<float>> scratch_;
+  int64_t reserved_ = 0;
   std::vector<float> shared_;
   Int8Rows int8_inputs_, int8_hidden_;
 };

@@ -41,6 +41,7 @@ void expert_ffn(KernelContext& ctx, std::span<const ExpertCall> calls, TensorVie
                 TensorView<float> hidden, TensorView<float> scratch, TensorView<float> y) {
   if (calls.empty()) return;
   bool round_x = false, round_hidden = false;
+  int64_t most_scratch = 0;
   for (const ExpertCall& call : calls) {
     ENSURE(call.gate.n_cols == x.cols && call.up.n_rows == call.gate.n_rows &&
                call.gate.n_rows <= hidden.cols && call.down.n_cols == call.gate.n_rows &&
@@ -48,7 +49,10 @@ void expert_ffn(KernelContext& ctx, std::span<const ExpertCall> calls, TensorVie
            "expert_ffn shapes");
     round_x = round_x || reads_int8(ctx, call.gate.type) || reads_int8(ctx, call.up.type);
     round_hidden = round_hidden || reads_int8(ctx, call.down.type);
+    for (const MatrixView* w : {&call.gate, &call.up, &call.down})
+      most_scratch = std::max(most_scratch, matmul_scratch(ctx, *w, static_cast<int64_t>(call.rows.size())));
   }
+  ctx.reserve_scratch(most_scratch);
   Int8Rows& inputs = ctx.int8_inputs();
   Int8Rows& rounded = ctx.int8_hidden();
   if (round_x) round_rows(ctx, x, inputs);

@@ -23,6 +23,8 @@ void gated_delta_rule(KernelContext& ctx, const GatedDeltaShape& shape, TensorVi
   ENSURE(v.cols == shape.n_v_heads * shape.v_dim && out.cols == v.cols, "gated_delta value width");
   if (q.rows == 0) return;
   const auto columns = columns_fn(ctx);
+  const int64_t scratch = int64_t{32} * shape.k_dim;
+  ctx.reserve_scratch(scratch);
   const int per_head = (shape.v_dim + kTaskColumns - 1) / kTaskColumns;
   ctx.pool().parallel_for(
       int64_t{shape.n_v_heads} * per_head, 1, [&](int64_t begin, int64_t end, int thread) {
@@ -38,7 +40,7 @@ void gated_delta_rule(KernelContext& ctx, const GatedDeltaShape& shape, TensorVi
               .beta_T1 = beta.slice_cols(h, 1),
               .out_TV = out.slice_cols(h * shape.v_dim, shape.v_dim)};
           columns(tokens, shape.k_dim, shape.v_dim, first, std::min(first + kTaskColumns, shape.v_dim),
-                  state + h * shape.k_dim * shape.v_dim, ctx.scratch(thread, int64_t{32} * shape.k_dim));
+                  state + h * shape.k_dim * shape.v_dim, ctx.scratch(thread, scratch));
         }
       });
 }

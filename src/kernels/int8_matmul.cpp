@@ -64,6 +64,14 @@ void run_panels(const Int8Kernels& kernels, int8_detail::TileFn multiply, int wi
   }
 }
 
+const Int8Kernels& kernels_of(const KernelContext& ctx, DType type) {
+  return ctx.use_vnni() ? *int8_detail::find_kernels_vnni(type) : *int8_detail::find_kernels_avx2(type);
+}
+
+int panel_width(const KernelContext& ctx) {
+  return ctx.use_vnni() ? int8_detail::kWidthVnni : int8_detail::kWidthAvx2;
+}
+
 }  // namespace
 
 bool reads_int8(const KernelContext& ctx, DType type) {
@@ -78,6 +86,14 @@ void round_rows(KernelContext& ctx, TensorView<const float> x, Int8Rows& out) {
   });
 }
 
+int64_t int8_scratch(const KernelContext& ctx, const MatrixView& w, int64_t T) {
+  if (ctx.isa() == Isa::kReference) return 0;
+  const Int8Kernels& kernels = kernels_of(ctx, w.type);
+  if (T < kernels.panel_rows) return 0;
+  const int64_t n_tiles = (T + Tile::kRows - 1) / Tile::kRows;
+  return Panel::floats(w.n_cols, panel_width(ctx)) + n_tiles * Tile::floats(w.n_cols);
+}
+
 void int8_task(KernelContext& ctx, int thread, const MatrixView& w, int64_t n0, int64_t n1, const Int8Rows& x,
                const int32_t* index, int64_t T, RowSet<float> y) {
   const PickedRows rows{x, index, T};
@@ -86,18 +102,13 @@ void int8_task(KernelContext& ctx, int thread, const MatrixView& w, int64_t n0, 
       for (int64_t n = n0; n < n1; ++n) y.row(t)[n] = int8_detail::dot_ref(w, n, rows[t]);
     return;
   }
-  const bool vnni = ctx.use_vnni();
-  const Int8Kernels& kernels =
-      vnni ? *int8_detail::find_kernels_vnni(w.type) : *int8_detail::find_kernels_avx2(w.type);
+  const Int8Kernels& kernels = kernels_of(ctx, w.type);
   if (T < kernels.panel_rows) {
     run_matvecs(kernels, w, n0, n1, rows, y);
     return;
   }
-  const int width = vnni ? int8_detail::kWidthVnni : int8_detail::kWidthAvx2;
-  const int64_t n_tiles = (T + Tile::kRows - 1) / Tile::kRows;
-  float* scratch = ctx.scratch(thread, Panel::floats(w.n_cols, width) + n_tiles * Tile::floats(w.n_cols));
-  run_panels(kernels, vnni ? int8_detail::tile_vnni : int8_detail::tile_avx2, width, w, n0, n1, rows, y,
-             scratch);
+  run_panels(kernels, ctx.use_vnni() ? int8_detail::tile_vnni : int8_detail::tile_avx2, panel_width(ctx), w,
+             n0, n1, rows, y, ctx.scratch(thread, int8_scratch(ctx, w, T)));
 }
 
 }  // namespace forebay

@@ -16,6 +16,10 @@ int64_t tiles_of(const MatrixView& w) {
 
 }  // namespace
 
+int64_t matmul_scratch(const KernelContext& ctx, const MatrixView& w, int64_t T) {
+  return reads_int8(ctx, w.type) ? int8_scratch(ctx, w, T) : matmul_detail::kRowsPerTile * w.n_cols;
+}
+
 void matmul_task(KernelContext& ctx, int thread, const MatrixView& w, int64_t n0, int64_t n1,
                  RowSet<const float> x, int64_t T, RowSet<float> y) {
   float* scratch = ctx.scratch(thread, matmul_detail::kRowsPerTile * w.n_cols);
@@ -33,12 +37,15 @@ void matmul(KernelContext& ctx, const MatrixView& w, TensorView<const float> x, 
 void matmul(KernelContext& ctx, std::span<const MatmulOutput> outputs, TensorView<const float> x) {
   bool round = false;
   int64_t n_tiles = 0;
+  int64_t scratch = 0;
   for (const MatmulOutput& o : outputs) {
     ENSURE(x.cols == o.w.n_cols && o.y.cols == o.w.n_rows && x.rows == o.y.rows, "matmul shapes");
     round = round || reads_int8(ctx, o.w.type);
     n_tiles += tiles_of(o.w);
+    scratch = std::max(scratch, matmul_scratch(ctx, o.w, x.rows));
   }
   if (x.rows == 0) return;
+  ctx.reserve_scratch(scratch);
   if (round) round_rows(ctx, x, ctx.int8_inputs());
   const auto rows = [&](const MatmulOutput& o, int64_t n0, int64_t n1, int thread) {
     const RowSet<float> y{o.y.data, o.y.stride};

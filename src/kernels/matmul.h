@@ -41,6 +41,9 @@ struct RowSet {
 void matmul_task(KernelContext& ctx, int thread, const MatrixView& w_NK, int64_t n0, int64_t n1,
                  RowSet<const float> x, int64_t T, RowSet<float> y);
 
+/// Floats of scratch that a task of a product with T rows takes, whatever its activations.
+int64_t matmul_scratch(const KernelContext& ctx, const MatrixView& w, int64_t T);
+
 namespace matmul_detail {
 void task_ref(const MatrixView& w, int64_t n0, int64_t n1, RowSet<const float> x, int64_t T, RowSet<float> y,
               float* scratch);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/mapped_memory.h"
+#include "kernels/attention.h"
 #include "kernels/matmul.h"
 #include "kernels/rms_norm.h"
 #include "model/arch/arch.h"
@@ -58,6 +59,14 @@ int64_t Model::max_window() const {
 }
 ExpertCache* Model::expert_cache() {
   return impl_->cache;
+}
+uint64_t Model::ngram_bytes() const {
+  for (const BlockWeights& block : impl_->weights.blocks)
+    if (block.ngram)
+      return is_large(*block.ngram)
+                 ? impl_->scratch.ngram_pages.size() * kPageBytes
+                 : static_cast<uint64_t>(block.ngram->table.n_rows * block.ngram->table.row_stride_bytes);
+  return 0;
 }
 KernelContext& Model::kernels() {
   return *impl_->kernels;
@@ -136,6 +145,7 @@ void Model::Impl::read_trunk(const GgufFile& from) const {
 }
 
 Result<SequenceState> Model::new_state(int64_t context) {
+  reserve_attention(*impl_->kernels, impl_->config.attention.shape, context);
   return SequenceState::create(impl_->config, context, has_mtp(), impl_->kv, *impl_->budget);
 }
 

@@ -51,6 +51,8 @@ class Model {
   KernelContext& kernels();
   /// Null when experts are mapped or there are none.
   ExpertCache* expert_cache();
+  /// Of the n-gram table's rows held in memory: those used last of a large table, all of a small one.
+  uint64_t ngram_bytes() const;
 
   Result<SequenceState> new_state(int64_t context);
 

@@ -102,7 +102,10 @@ class SequenceState {
   void arm_undo();
 
   // For the forward pass.
-  AttentionState& attention(int block) { return attention_[block]; }
+  /// The draft head's block comes after the trunk's.
+  AttentionState& attention(int block) {
+    return static_cast<size_t>(block) < attention_.size() ? attention_[block] : mtp_;
+  }
   GatedDeltaState& gated_delta(int block) { return gated_delta_[block]; }
   AttentionState& mtp() { return mtp_; }
   bool has_mtp() const { return !mtp_.keys.empty(); }

@@ -14,6 +14,8 @@ std::string series_name(const ReplayConfig& config, bool with_half_life) {
   std::string name(name_of(config.policy));
   if (with_half_life) name += fmt::format(" {:g}", config.half_life);
   if (config.bias.lambda > 0) name += fmt::format(", bias {:g}", config.bias.lambda);
+  if (config.prompt_bias.lambda > 0) name += fmt::format(", prompts {:g}", config.prompt_bias.lambda);
+  if (config.shelf_bytes > 0) name += ", reading ahead";
   return name;
 }
 

@@ -28,11 +28,16 @@ std::vector<ReplayConfig> ReplayGrid::configs() const {
   std::vector<ReplayConfig> all;
   for (const std::optional<EvictionPolicy>& policy : policies)
     for (const double half_life : half_lives) {
-      for (const RouteBias& bias : biases) {
-        for (const uint64_t budget : budgets)
-          all.push_back({policy, budget, half_life, policy ? bias : RouteBias{}});
-        if (!policy) break;
+      if (!policy) {
+        for (const uint64_t budget : budgets) all.push_back({policy, budget, half_life});
+        break;
       }
+      for (const RouteBias& bias : biases)
+        for (const RouteBias& prompt_bias : prompt_biases)
+          for (const double shelf : shelves)
+            for (const uint64_t budget : budgets)
+              all.push_back({policy, budget, half_life, bias, prompt_bias,
+                             static_cast<uint64_t>(shelf * static_cast<double>(budget))});
       if (!has_half_life(policy)) break;
     }
   return all;
@@ -78,7 +83,7 @@ Result<std::vector<ReplayRow>> replay(const RouteLog& log, const ReplayGrid& gri
     std::vector<ReplayConfig> configs = grid.configs();
     const size_t n_rows = configs.size();
     // What the rows are compared with; asked for or not.
-    for (const uint64_t budget : grid.budgets) configs.push_back({std::nullopt, budget, 0, {}});
+    for (const uint64_t budget : grid.budgets) configs.push_back({std::nullopt, budget, 0});
     std::vector<ReplayResult> results(configs.size());
     std::atomic<size_t> n_started = 0, n_done = 0;
     std::atomic<bool> out_of_memory = false;

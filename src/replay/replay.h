@@ -15,12 +15,14 @@
 namespace forebay {
 
 /// Every combination is run; what does not apply to a policy is not multiplied: lru and lfu have no
-/// half-life, Belady's MIN neither that nor a bias.
+/// half-life, Belady's MIN neither that nor a bias nor a shelf.
 struct ReplayGrid {
   std::vector<std::optional<EvictionPolicy>> policies;  // none: Belady's MIN
   std::vector<uint64_t> budgets;
   std::vector<double> half_lives{2000};
   std::vector<RouteBias> biases{RouteBias{}};
+  std::vector<RouteBias> prompt_biases{RouteBias{.lambda = 0, .protect = 4}};
+  std::vector<double> shelves{0};  // shares of the budget
 
   std::vector<ReplayConfig> configs() const;
 };
@@ -34,7 +36,8 @@ struct ReplayRow {
   double seconds_per_token() const { return per_token(result.counted.seconds); }
   double hit_rate() const {
     const ReplayCounts& c = result.counted;
-    return c.n_uses == 0 ? 0 : 1 - static_cast<double>(c.n_misses) / static_cast<double>(c.n_uses);
+    const auto read = static_cast<double>(c.n_misses + c.n_ahead_used);
+    return c.n_uses == 0 ? 0 : 1 - read / static_cast<double>(c.n_uses);
   }
   /// Misses above MIN's, as a share of MIN's; biased routing can be below 0. Zero when neither misses.
   double gap_to_min() const;

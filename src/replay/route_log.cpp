@@ -44,6 +44,7 @@ class Loader {
     log_.complete = reader_.complete();
     log_.n_tokens = n_tokens_;
     index_next_uses();
+    find_prompt_tails();
     return std::move(log_);
   }
 
@@ -104,6 +105,21 @@ class Loader {
         log_.next_use[u] = at;
         at = static_cast<uint32_t>(r);
       }
+    }
+  }
+
+  /// A prompt ends where its block is next asked for something else.
+  void find_prompt_tails() {
+    std::vector<uint32_t> after(log_.header.n_blocks(), 0);  // rows of the same prompt, by block
+    for (size_t r = log_.requests.size(); r-- > 0;) {
+      LoggedRequest& request = log_.requests[r];
+      uint32_t& n_after = after[request.block];
+      if (request.phase != RoutePhase::kPrefill) {
+        n_after = 0;
+        continue;
+      }
+      request.n_exact = std::min(request.n_rows, kExactPromptTail - std::min(kExactPromptTail, n_after));
+      n_after += request.n_rows;
     }
   }
 

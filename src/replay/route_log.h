@@ -22,9 +22,13 @@ struct LoggedRequest {
   uint32_t n_uses = 0;
   uint32_t n_tokens_before = 0;  // of the trace, when its window began; drafts not counted
   uint32_t new_tokens = 0;       // at the first block of a window that is no draft
+  uint32_t n_exact = 0;  // of a prompt: its last rows, which are routed exactly where prompts are biased
   int32_t block = 0;
   RoutePhase phase = RoutePhase::kDecode;
 };
+
+/// Prompt tokens before the answer that cache-aware routing leaves alone.
+inline constexpr uint32_t kExactPromptTail = 32;
 
 /// Immutable once loaded.
 struct RouteLog {

@@ -21,6 +21,8 @@ double power(double base, int exponent) {
 void match_lengths(std::span<const int32_t> tokens, std::vector<int32_t>& z) {
   const auto n = static_cast<int32_t>(tokens.size());
   const auto reversed = [&](int32_t i) { return tokens[n - 1 - i]; };
+  // One longer with every token: not to be allocated again each time.
+  if (z.capacity() < tokens.size()) z.reserve(std::max<size_t>(1024, 2 * tokens.size()));
   z.assign(tokens.size(), 0);
   int32_t left = 0, right = 0;  // [left, right) is the match that reaches furthest so far
   for (int32_t k = 1; k < n; ++k) {

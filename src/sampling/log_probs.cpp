@@ -14,9 +14,9 @@ namespace {
 double log_total(std::span<const float> logits) {
   const int32_t best = argmax(logits);
   if (best < 0) return -INFINITY;
-  double total = 0;
-  for (const float logit : logits)
-    if (std::isfinite(logit)) total += weight(static_cast<double>(logit) - logits[best]);
+  const double top = logits[best];
+  const double total = sum_of_weights(
+      logits.size(), [&](size_t id) { return std::isfinite(logits[id]) ? logits[id] - top : -INFINITY; });
   return logits[best] + std::log(total);
 }
 

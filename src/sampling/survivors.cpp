@@ -27,15 +27,20 @@ size_t sort_further(std::vector<Candidate>& candidates, size_t n_sorted, Order b
 }  // namespace
 
 void Survivors::find_best() {
-  best_ = -INFINITY;
-  for (const Candidate& candidate : candidates_) best_ = std::max(best_, candidate.logit);
+  // Four at a time: one would wait for the other.
+  float best[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+  for (size_t i = 0; i < candidates_.size(); ++i) best[i % 4] = std::max(best[i % 4], candidates_[i].logit);
+  best_ = std::max(std::max(best[0], best[1]), std::max(best[2], best[3]));
 }
 
 void Survivors::take_all(std::span<const float> logits) {
-  candidates_.clear();
-  candidates_.reserve(logits.size());
-  for (size_t id = 0; id < logits.size(); ++id)
-    if (std::isfinite(logits[id])) candidates_.push_back({static_cast<int32_t>(id), logits[id]});
+  candidates_.resize(logits.size());
+  size_t n = 0;
+  for (size_t id = 0; id < logits.size(); ++id) {  // without a branch
+    candidates_[n] = {static_cast<int32_t>(id), logits[id]};
+    n += static_cast<size_t>(std::isfinite(logits[id]));
+  }
+  candidates_.resize(n);
   n_sorted_ = 0;
   find_best();
 }
@@ -66,9 +71,9 @@ const Candidate& Survivors::at(size_t i) {
 }
 
 double Survivors::total_weight(double inverse_temperature) const {
-  double total = 0;
-  for (const Candidate& candidate : candidates_) total += weigh(candidate, inverse_temperature);
-  return total;
+  return sum_of_weights(candidates_.size(), [&](size_t i) {
+    return (static_cast<double>(candidates_[i].logit) - best_) * inverse_temperature;
+  });
 }
 
 void Survivors::keep_typical(double mass) {

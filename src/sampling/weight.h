@@ -1,6 +1,7 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 namespace forebay {
@@ -25,6 +26,30 @@ inline double weight(double x) {
   const double e_r = 1.0 + (r + r2 * (p2 + r2 * middle + r2 * r4 * high));
   const uint64_t exponent = (std::bit_cast<uint64_t>(rounded) + 1023) << 52;
   return e_r * std::bit_cast<double>(exponent);
+}
+
+/// out[i] = weight(x[i]), to the same bits, several at a time where the processor can. May be in place.
+void weights(const double* x, size_t n, double* out);
+
+namespace sampling_detail {
+void weights_ref(const double* x, size_t n, double* out);
+/// Wants AVX2. n is a multiple of 4.
+void weights_avx2(const double* x, size_t n, double* out);
+}  // namespace sampling_detail
+
+/// The sum of weight(x_of(i)) for i in [0, n), added in that order.
+template <typename At>
+double sum_of_weights(size_t n, At x_of) {
+  constexpr size_t kPiece = 256;
+  double piece[kPiece];
+  double sum = 0;
+  for (size_t first = 0; first < n; first += kPiece) {
+    const size_t m = n - first < kPiece ? n - first : kPiece;
+    for (size_t i = 0; i < m; ++i) piece[i] = x_of(first + i);
+    weights(piece, m, piece);
+    for (size_t i = 0; i < m; ++i) sum += piece[i];
+  }
+  return sum;
 }
 
 }  // namespace forebay

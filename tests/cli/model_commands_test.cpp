@@ -203,6 +203,35 @@ TEST_F(Kld, AboveTheLimitIsExitCode3) {
   EXPECT_EQ(lines_of(missed.err).size(), 1u) << missed;
 }
 
+TEST_F(Kld, StatsAreTheLastLineOnStandardError) {
+  const std::string model = converted_vectors("qwen3moe", "q8_0").string();
+  for (const std::vector<std::string>& command : std::vector<std::vector<std::string>>{
+           {"bench", "-m", model, "--prefill", "8", "--decode", "4", "--repeat", "1", "--json"},
+           {"bench", "-m", model, "--prefill", "8", "--decode", "4", "--repeat", "1", "--budget", "64M"}}) {
+    std::vector<std::string> with = command;
+    with.insert(with.end(), {"--stats", "json"});
+    const Finished finished = run_program(with);
+    ASSERT_EQ(finished.code, 0) << finished;
+    const nlohmann::json stats = nlohmann::json::parse(lines_of(finished.err).back(), nullptr, false);
+    ASSERT_TRUE(stats.is_object()) << finished;
+    EXPECT_GT(stats["seconds"]["computing"], 0);
+    EXPECT_GE(stats["seconds"]["host"], 0);
+    EXPECT_GT(stats["memory_bytes"], 0);
+    EXPECT_EQ(stats["ngram_bytes"], 0);
+    EXPECT_EQ(stats.contains("experts"), command.back() == "64M");
+    if (stats.contains("experts")) {
+      EXPECT_GE(stats["experts"]["mean_reads"], 1);
+      EXPECT_GE(stats["experts"]["peak_reads"], stats["experts"]["mean_reads"]);
+    }
+  }
+  const Finished finished = kld({"-m", scripted_model(), "--stats", "json"});
+  ASSERT_EQ(finished.code, 0) << finished;
+  const nlohmann::json stats = nlohmann::json::parse(lines_of(finished.err).back(), nullptr, false);
+  ASSERT_TRUE(stats.is_object()) << finished;
+  EXPECT_GT(stats["tokens"], 0);
+  EXPECT_FALSE(stats["seconds"].contains("host")) << "kld has more to do than this model's passes";
+}
+
 TEST_F(Kld, PrintsATable) {
   const Finished finished = kld({"-m", file("sharp.gguf")});
   const std::vector<std::string> lines = lines_of(finished.out);

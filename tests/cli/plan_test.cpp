@@ -99,6 +99,30 @@ TEST(PlanCommand, EveryFlagChangesThePlan) {
   EXPECT_EQ(apart["items"]["draft_head"], with["items"]["draft_head"]);
 }
 
+/// The hits that a recording gives, instead of a published curve; of another model's, an error.
+TEST(PlanCommand, TakesHitsFromATrace) {
+  const TemporaryDirectory folder;
+  const std::string trace = (folder / "run.trace").string(), model = testing::embedded_model().string();
+  if (!std::filesystem::exists(model)) GTEST_SKIP() << "models/pebble.gguf is not there";
+  const Finished traced = run_program({"run", "-m", model, "--raw", "-p", "The lock keeper", "-n", "60",
+                                       "--temp", "0", "--budget", "40M", "--trace", trace});
+  ASSERT_EQ(traced.code, 0) << traced;
+  const std::vector<std::string> base = {model, "--budget", "40M", "--chunk", "64"};
+  const auto with_trace = [&](const std::string& budget) {
+    return plan_json({model, "--budget", budget, "--chunk", "64", "--trace", trace});
+  };
+  const json published = plan_json(base), measured = with_trace("40M");
+  EXPECT_NE(published["hit_source"].get<std::string>().find("published"), std::string::npos);
+  EXPECT_NE(measured["hit_source"].get<std::string>().find("measured: a trace of"), std::string::npos)
+      << measured.dump();
+  EXPECT_NE(measured["hit_rate"], published["hit_rate"]);
+  EXPECT_GT(measured["hit_rate"], 0.1);
+  EXPECT_LT(measured["hit_rate"], 1);
+  EXPECT_LE(with_trace("38M")["hit_rate"], measured["hit_rate"]);
+  EXPECT_TRUE(is_error(run_program(with_rates({"plan", mixture(), "--budget", "64M", "--trace", trace})), 1,
+                       {"--trace", "8 blocks of 64 experts"}));
+}
+
 /// Case 44: says no before it allocates, with what would fit.
 TEST(PlanCommand, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(is_error(run_program(with_rates({"plan", mixture(), "--budget", "1M"})), 1,

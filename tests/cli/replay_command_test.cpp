@@ -22,8 +22,8 @@ struct Traced {
     const std::unique_ptr<TraceWriter> writer =
         TraceWriter::create(*storage, file, {"tiny", 24, 3, {1000, 1000, 1000}, {1024, 1024, 1024}}).value();
     testing::SyntheticRoutes routes(shape);
-    routes.window(RoutePhase::kPrefill, 20, *writer);
-    for (int t = 0; t < 80; ++t) routes.window(RoutePhase::kDecode, 1, *writer);
+    for (int part = 0; part < 3; ++part) routes.window(RoutePhase::kPrefill, 20, *writer);
+    for (int t = 0; t < 40; ++t) routes.window(RoutePhase::kDecode, 1, *writer);
     EXPECT_TRUE(writer->finish().has_value());
   }
 
@@ -99,9 +99,12 @@ TEST(ReplayCommand, FlagsAreLive) {
                                              {"--phase", "prefill", "--warmup", "0"},
                                              {"--prune", pruned},
                                              {"--disk-rate", "0.1"},
+                                             {"--shelf", "10%"},
+                                             {"--route-bias-prompt", "20"},
                                              {"--disk-latency", "700"},
                                              {"--memory-rate", "0.01"}})
     EXPECT_NE(with(flags), plain) << flags[0];
+  EXPECT_NE(with({"--shelf", "10%", "--guess-right", "0"}), with({"--shelf", "10%"}));
   // All three that a row uses.
   EXPECT_NE(traced.json_of(
                 {"--policy", "decay", "--slots", "25%", "--route-bias", "0.5", "--protect", "3"})["results"],
@@ -116,6 +119,8 @@ TEST(ReplayCommand, MistakesAreOneLine) {
   EXPECT_TRUE(
       is_error(traced.replay({"--policy", "lru,fifo"}), 2, {"--policy", "'fifo'", "near-pick", "belady"}));
   EXPECT_TRUE(is_error(traced.replay({"--route-bias", "-1"}), 2, {"--route-bias", "-1"}));
+  EXPECT_TRUE(is_error(traced.replay({"--route-bias-prompt", "-1"}), 2, {"--route-bias-prompt", "-1"}));
+  EXPECT_TRUE(is_error(traced.replay({"--shelf", "200%"}), 2, {"--shelf"}));
   EXPECT_TRUE(is_error(traced.replay({"--half-life", "0"}), 2, {"--half-life"}));
   EXPECT_TRUE(is_error(traced.replay({"--phase", "later"}), 2, {"--phase", "'later'"}));
   EXPECT_TRUE(is_error(traced.replay({"--slots", "25%,lots"}), 1, {"--slots lots"}));

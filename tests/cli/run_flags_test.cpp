@@ -136,6 +136,8 @@ TEST(RunFlags, EachChangesSomethingThatShows) {
       {"--budget", {streamed, changed(streamed, "--budget", "21M")}},
       {"--policy", {streamed, with(streamed, {"--policy", "lru"})}},
       {"--prefetch", {streamed, with(streamed, {"--prefetch", "off"})}},
+      // Which core runs what shows in no result: the settings say so.
+      {"--pin", {with(plain, {"-v"}), with(plain, {"-v", "--pin", "on"})}},
       {"--io", {streamed, with(streamed, {"--io", "threads"})}},
       {"--route-bias", {streamed, with(streamed, {"--route-bias", "50"})}},
       {"--route-bias-prompt", {long_prompt, with(long_prompt, {"--route-bias-prompt", "50"})}},

@@ -60,6 +60,8 @@ TEST(ParseTypePlanTest, Errors) {
   EXPECT_TRUE(fails_with(parse_type_plan("q8_0,q4_0"), Code::kInvalidArgument, "'q4_0' is a second default"));
   EXPECT_TRUE(fails_with(parse_type_plan("iq2_xxs"), Code::kUnsupported, "IQ2_XXS cannot be written"));
   EXPECT_TRUE(fails_with(parse_type_plan("i32"), Code::kUnsupported, "I32 cannot be written"));
+  EXPECT_EQ(parse_type_plan("iq2_xxs", WeightSource::kRandom).value().default_type, DType::kIQ2_XXS);
+  EXPECT_TRUE(fails_with(parse_type_plan("i32", WeightSource::kRandom), Code::kUnsupported, "IQ2_XXS"));
 }
 
 TEST(TypeForRowsTest, NarrowBlocksThenSixteenBits) {

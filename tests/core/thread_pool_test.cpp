@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include "core/cgroup.h"
 
@@ -157,6 +158,25 @@ TEST(ThreadPoolDeathTest, NestedLoopsAreABug) {
                       [&](int64_t, int64_t, int) { pool.parallel_for(1, 1, [](int64_t, int64_t, int) {}); });
   };
   EXPECT_DEATH(nested_inline(), "parallel_for inside parallel_for");
+}
+
+TEST(ThreadPoolPinning, StartedThreadsHaveACoreEach) {
+  const int n = n_usable_cores();
+  if (n < 2) GTEST_SKIP() << "one core";
+  ThreadPool pool(n, /*pin=*/true);
+  std::vector<int> n_cores(n, -1);
+  std::atomic<int> inside = 0;
+  pool.parallel_for(n, 1, [&](int64_t, int64_t, int thread) {
+    // Until every thread has come: each gets one index.
+    ++inside;
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (inside < n && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+    cpu_set_t set;
+    ASSERT_EQ(::sched_getaffinity(0, sizeof set, &set), 0);
+    n_cores[thread] = CPU_COUNT(&set);
+  });
+  EXPECT_GE(n_cores[0], n) << "the caller's thread is left alone";
+  for (int thread = 1; thread < n; ++thread) EXPECT_EQ(n_cores[thread], 1) << thread;
 }
 
 }  // namespace

@@ -229,7 +229,7 @@ TEST(MappedExperts, GiveViewsAtOnce) {
   MappedExperts experts({{plane(0), plane(1), plane(2)}});
   EXPECT_EQ(experts.max_experts(0), kExperts);
   ExpertLease lease = experts.request(0, std::vector<int32_t>{3, 9}).value();
-  const std::vector<ResidentExpert> ready = lease.take_ready().value();
+  const std::span<const ResidentExpert> ready = lease.take_ready().value();
   ASSERT_EQ(ready.size(), 2u);
   EXPECT_EQ(*reinterpret_cast<const float*>(ready[1].down.data),
             static_cast<float>(2 * kExperts * 8 + 9 * 8));

@@ -87,7 +87,7 @@ inline std::string visit(ExpertSource& source, int block, const std::vector<int3
   if (!lease) return lease.error().message;
   size_t n = 0;
   while (true) {
-    const Result<std::vector<ResidentExpert>> ready = lease->take_ready();
+    const Result<std::span<const ResidentExpert>> ready = lease->take_ready();
     if (!ready) return ready.error().message;
     if (ready->empty()) break;
     for (const ResidentExpert& e : *ready) {

@@ -100,5 +100,42 @@ TEST(Attention, ANanInAKeyOrAValueShows) {
     }
 }
 
+/// Rows computed side by side read one another's cells with a weight of 0, and 0 times infinity is no 0.
+TEST(Attention, WhatIsNotFiniteReachesOnlyRowsThatSeeIt) {
+  ThreadPool pool(1);
+  const int64_t T = 8;
+  for (const auto& [n_heads, n_kv] : {std::pair(1, 1), std::pair(2, 1), std::pair(6, 2)})
+    for (const int64_t n_cells : {T, int64_t{40}, int64_t{516}})
+      for (const float bad : {NAN, INFINITY, -INFINITY, 3e38f})
+        for (const bool in_key : {true, false}) {
+          const int dim = 20;
+          const AttentionShape shape{n_heads, n_kv, dim, 0.2f};
+          Random random(7);
+          const std::vector<float> q = random.normal(T * n_heads * dim);
+          std::vector<float> k = random.normal(n_cells * n_kv * dim), v = random.normal(n_cells * n_kv * dim);
+          const Lists lists = dense(n_cells, T);
+          const std::vector<std::span<const CellRange>> ranges(lists.begin(), lists.end());
+          const auto run = [&](Isa isa) {
+            const KvMemory keys(KvType::kF32, n_kv, dim, k), values(KvType::kF32, n_kv, dim, v);
+            KernelContext ctx(pool, isa);
+            std::vector<float> out = q;
+            const TensorView<float> rows(out.data(), T, n_heads * dim);
+            attend(ctx, shape, rows, keys.rows, values.rows, ranges, rows);
+            return out;
+          };
+          const std::vector<float> want = run(best_isa());
+          for (float& x : std::span(in_key ? k : v).subspan((n_cells - 3) * n_kv * dim)) x = bad;
+          for (const Isa isa : {Isa::kReference, best_isa()}) {
+            const std::vector<float> got = run(isa);
+            const int64_t clean = (T - 3) * n_heads * dim;  // rows before the third last cell
+            if (isa == best_isa()) {
+              EXPECT_EQ(std::memcmp(got.data(), want.data(), clean * sizeof(float)), 0)
+                  << n_heads << " heads, " << n_cells << " cells, " << bad;
+            }
+            for (int64_t i = 0; i < clean; ++i) ASSERT_TRUE(std::isfinite(got[i])) << i;
+          }
+        }
+}
+
 }  // namespace
 }  // namespace forebay

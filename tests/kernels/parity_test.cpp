@@ -207,6 +207,50 @@ TEST_F(Parity, AttentionSurvivesLargeScores) {
   expect_close(a, b, uniform_bound(8, kEps * 16), "attend");
 }
 
+/// A value that is not finite reaches the same outputs as in the reference, from any address.
+TEST_F(Parity, WhatIsNotFiniteGoesWhereTheReferenceTakesIt) {
+  for (const float bad : {NAN, INFINITY, -INFINITY})
+    for (int64_t W : {1, 7, 8, 33}) {
+      Random random(23);
+      const int64_t T = 5;
+      std::vector<float> values = random.normal(T * W, 1e3f);
+      values[2 * W + W / 2] = bad;
+      Misaligned x(values, 1), gate(random.normal(T * W), 3);
+      const std::vector<float> weight = random.normal(W);
+      std::vector<float> a(T * W), b(T * W);
+      const auto close = [&](const char* what) {
+        expect_close(a, b, uniform_bound(a.size(), kEps * 1e6 * (1 + static_cast<double>(W))), what);
+      };
+      rms_norm(reference, {x.data(), T, W}, weight, 1e-6f, {a.data(), T, W});
+      rms_norm(fast, {x.data(), T, W}, weight, 1e-6f, {b.data(), T, W});
+      for (int64_t i = 0; i < W; ++i)
+        EXPECT_EQ(std::isfinite(a[2 * W + i]), std::isfinite(b[2 * W + i])) << bad;
+      for (int64_t t : {0, 1, 3, 4})
+        for (int64_t i = 0; i < W; ++i) ASSERT_TRUE(std::isfinite(b[t * W + i])) << "another row";
+      silu_mul(reference, {gate.data(), T, W}, {x.data(), T, W}, {a.data(), T, W});
+      silu_mul(fast, {gate.data(), T, W}, {x.data(), T, W}, {b.data(), T, W});
+      close("silu_mul");
+      const std::vector<float> taps = random.normal(4 * W);
+      causal_conv_silu(reference, {x.data(), 2, W}, {x.data() + 2 * W, 3, W}, {taps.data(), 4, W}, 1,
+                       {a.data(), 2, W});
+      causal_conv_silu(fast, {x.data(), 2, W}, {x.data() + 2 * W, 3, W}, {taps.data(), 4, W}, 1,
+                       {b.data(), 2, W});
+      for (int64_t i = 0; i < 2 * W; ++i)
+        EXPECT_EQ(std::isfinite(a[i]), std::isfinite(b[i])) << "causal_conv " << i;
+      // The delta rule: a column of one head.
+      const GatedDeltaShape shape{1, 1, 8, static_cast<int>(W), HeadPairing::kTiled};
+      const std::vector<float> q = random.normal(T * 8, 0.2f), k = random.normal(T * 8, 0.2f);
+      const std::vector<float> decay(T, 0.9f), beta(T, 0.5f);
+      std::vector<float> state(8 * W, 0.1f), state2 = state;
+      gated_delta_rule(reference, shape, {q.data(), T, 8}, {k.data(), T, 8}, {x.data(), T, W},
+                       {decay.data(), T, 1}, {beta.data(), T, 1}, state.data(), {a.data(), T, W});
+      gated_delta_rule(fast, shape, {q.data(), T, 8}, {k.data(), T, 8}, {x.data(), T, W},
+                       {decay.data(), T, 1}, {beta.data(), T, 1}, state2.data(), {b.data(), T, W});
+      for (int64_t i = 0; i < T * W; ++i)
+        EXPECT_EQ(std::isfinite(a[i]), std::isfinite(b[i])) << "gated_delta, element " << i << " of " << W;
+    }
+}
+
 TEST_F(Parity, BlockScores) {
   Random random(19);
   for (int dim : {4, 20, 128}) {

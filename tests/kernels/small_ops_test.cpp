@@ -41,7 +41,7 @@ TEST(BlockSelect, KeepsTheBestBlocksAndTheTail) {
   const std::vector<float> score{1, 5, 0, 5, 2};
   std::vector<uint32_t> order;
   std::vector<CellRange> ranges;
-  select_blocks(score, 2, 4, 23, order, ranges);
+  select_blocks(best_isa(), score, 2, 4, 23, order, ranges);
   ASSERT_EQ(ranges.size(), 3u);
   EXPECT_EQ(ranges[0].begin, 4);
   EXPECT_EQ(ranges[0].end, 8);
@@ -55,8 +55,8 @@ TEST(BlockSelect, TiesKeepTheAskedNumberAndDependOnScoresAlone) {
   const std::vector<float> score{0, 0, 3, 0, 0, 0, 1, 0};
   std::vector<uint32_t> order;
   std::vector<CellRange> ranges, again;
-  select_blocks(score, 4, 4, 32, order, ranges);
-  select_blocks(score, 4, 4, 32, order, again);
+  select_blocks(best_isa(), score, 4, 4, 32, order, ranges);
+  select_blocks(Isa::kReference, score, 4, 4, 32, order, again);
   int64_t cells = 0;
   bool best = false, second = false;
   ASSERT_EQ(ranges.size(), again.size());
@@ -74,7 +74,7 @@ TEST(BlockSelect, NeighboursMerge) {
   const std::vector<float> score{9, 8, 7, 0};
   std::vector<uint32_t> order;
   std::vector<CellRange> ranges;
-  select_blocks(score, 3, 4, 16, order, ranges);
+  select_blocks(best_isa(), score, 3, 4, 16, order, ranges);
   ASSERT_EQ(ranges.size(), 1u);
   EXPECT_EQ(ranges[0].begin, 0);
   EXPECT_EQ(ranges[0].end, 12);
@@ -90,7 +90,14 @@ TEST(BlockSelect, KeepsTheLargestOfMany) {
       if (n == 1000) score[n / 2] = std::numeric_limits<float>::quiet_NaN();
       std::vector<uint32_t> order;
       std::vector<CellRange> ranges;
-      select_blocks(score, n_keep, 4, 4 * n + 3, order, ranges);
+      select_blocks(best_isa(), score, n_keep, 4, 4 * n + 3, order, ranges);
+      std::vector<CellRange> plain;
+      select_blocks(Isa::kReference, score, n_keep, 4, 4 * n + 3, order, plain);
+      ASSERT_EQ(plain.size(), ranges.size());
+      for (size_t i = 0; i < plain.size(); ++i) {
+        EXPECT_EQ(plain[i].begin, ranges[i].begin);
+        EXPECT_EQ(plain[i].end, ranges[i].end);
+      }
       std::vector<bool> kept(n + 1);
       int64_t n_kept = 0;
       for (const CellRange& r : ranges)
@@ -110,11 +117,34 @@ TEST(BlockSelect, KeepsTheLargestOfMany) {
     }
 }
 
+TEST(BlockSelect, KeysAndSearchesAreTheSameWhateverTheVersion) {
+  using namespace block_select_detail;
+  std::mt19937_64 random(9);
+  std::vector<float> score = {0.0f,     -0.0f,     1.0f,   -1.0f,   NAN,  -NAN,
+                              INFINITY, -INFINITY, 1e-42f, -1e-42f, 3e38f};
+  while (score.size() < 333)
+    score.push_back(static_cast<float>(static_cast<int64_t>(random() % 2001) - 1000));
+  for (size_t n : {size_t{0}, size_t{1}, size_t{7}, size_t{8}, size_t{9}, size_t{64}, score.size()})
+    for (size_t shift : {0, 1, 3}) {
+      if (shift + n > score.size()) continue;
+      std::vector<uint32_t> want(n + 1, 7), got(n + 1, 7), found(n + 1, 7), expected(n + 1, 7);
+      keys_ref(score.data() + shift, n, want.data());
+      keys_avx2(score.data() + shift, n, got.data());
+      EXPECT_EQ(got, want) << n;
+      for (const uint32_t least : {0u, 1u, 0x7fffffffu, 0x80000000u, 0xbf800000u, UINT32_MAX}) {
+        const uint32_t most = least | 0x1fffffu;
+        const size_t n_expected = find_ref(want.data(), n, least, most, expected.data());
+        ASSERT_EQ(find_avx2(got.data(), n, least, most, found.data()), n_expected);
+        EXPECT_TRUE(std::equal(found.begin(), found.begin() + n_expected, expected.begin()));
+      }
+    }
+}
+
 TEST(BlockSelect, EverythingWhenThereAreFewBlocks) {
   const std::vector<float> score{3, 1};
   std::vector<uint32_t> order;
   std::vector<CellRange> ranges;
-  select_blocks(score, 5, 4, 9, order, ranges);
+  select_blocks(best_isa(), score, 5, 4, 9, order, ranges);
   ASSERT_EQ(ranges.size(), 1u);
   EXPECT_EQ(ranges[0].end, 9);
 }

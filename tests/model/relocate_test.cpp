@@ -44,13 +44,11 @@ class LoneLayer {
     const TensorView<const float> in(x.data(), n, config_.d_model);
     for (int i = 0; i < config_.n_blocks; ++i) {
       if (!weights_.blocks[i].attention) continue;
-      std::vector<AttentionState*> states{&state.attention(i)};
-      attention_layer(lc, batch, *weights_.blocks[i].attention, config_.block_cells[i], states, in,
+      attention_layer(lc, batch, *weights_.blocks[i].attention, i, config_.block_cells[i], in,
                       {y_.data(), n, config_.d_model});
     }
     if (weights_.mtp) {
-      std::vector<AttentionState*> states{&state.mtp()};
-      attention_layer(lc, batch, *weights_.mtp->block.attention, 0, states, in,
+      attention_layer(lc, batch, *weights_.mtp->block.attention, config_.n_blocks, 0, in,
                       {y_.data(), n, config_.d_model});
       state.advance_mtp(n);
     }

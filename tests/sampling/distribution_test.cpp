@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -193,6 +194,25 @@ TEST(WeightTest, IsExpWithinTwoUlp) {
     if (error > worst) worst = error, at = x;
   }
   EXPECT_LE(worst, 2) << "ulp at " << at;
+}
+
+TEST(Weights, SeveralAtOnceAreTheBitsOfOne) {
+  std::vector<double> x = {0,      -0.0,      -1,  -707.9999, -708,       -708.0001,
+                           -1e300, -INFINITY, NAN, -1e-300,   -0.34657359};
+  uint64_t random = 5;
+  while (x.size() < 1003) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    x.push_back(-static_cast<double>(random >> 11) * 0x1p-53 * (x.size() % 2 == 0 ? 720 : 8));
+  }
+  for (size_t n : {size_t{0}, size_t{1}, size_t{7}, size_t{257}, x.size()}) {
+    std::vector<double> got(n), want(n);
+    weights(x.data(), n, got.data());
+    sampling_detail::weights_ref(x.data(), n, want.data());
+    EXPECT_EQ(std::memcmp(got.data(), want.data(), n * sizeof(double)), 0) << n;
+    double sum = 0;
+    for (const double w : want) sum += w;
+    EXPECT_EQ(sum_of_weights(n, [&](size_t i) { return x[i]; }), sum);
+  }
 }
 
 }  // namespace

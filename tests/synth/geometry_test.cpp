@@ -15,7 +15,7 @@ SynthPlan plan_of(const std::string& name, const GeometryChanges& changes = {},
                   const std::string& types = "q2_0") {
   SynthOptions options;
   options.geometry = must(changed(must(find_geometry(name)), changes));
-  options.types = must(parse_type_plan(types));
+  options.types = must(parse_type_plan(types, WeightSource::kRandom));
   return must(plan_synthetic(options));
 }
 

@@ -40,6 +40,29 @@ TEST_P(SyntheticModel, RunsLongWithLogitsOfTheWantedSize) {
   }
 }
 
+TEST(SyntheticTypes, FormatsWithoutAnEncoderRunToo) {
+  const TemporaryDirectory folder;
+  const auto storage = make_posix_storage();
+  ThreadPool pool(2);
+  for (const char* type : {"q4_k", "q2_0", "iq2_xs", "iq2_s", "q8_0", "iq1_m", "iq3_xxs"}) {
+    SCOPED_TRACE(type);
+    SynthOptions options = small_options("qwen3-30b-a3b", type);
+    GeometryChanges changes = small_changes("qwen3-30b-a3b");
+    changes.n_blocks = 2;
+    changes.d_model = 256;
+    changes.expert_width = 256;
+    options.geometry = must(changed(must(find_geometry("qwen3-30b-a3b")), changes));
+    ASSERT_OK(write_synthetic(*storage, folder / "m.gguf", must(plan_synthetic(options)), pool,
+                              [](const SynthProgress&) {}, {}));
+    forebay::testing::LoadedModel model(folder / "m.gguf");
+    const TensorInfo* experts = model.file->find("blk.1.ffn_down_exps.weight");
+    ASSERT_NE(experts, nullptr);
+    EXPECT_EQ(experts->type, *dtype_from_name(type));
+    model.kernels.set_activations(Activations::kInt8);
+    for (const float logit : model.logits({1, 2, 3, 5, 8, 13})) ASSERT_TRUE(std::isfinite(logit));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Families, SyntheticModel,
                          ::testing::Values("qwen3.8-flash-next", "qwen3-next-80b", "qwen3.5-35b-a3b",
                                            "qwen3-30b-a3b"),

@@ -35,7 +35,7 @@ inline GeometryChanges small_changes(const std::string& name) {
 inline SynthOptions small_options(const std::string& name, const std::string& types = "q2_0") {
   SynthOptions options;
   options.geometry = must(changed(must(find_geometry(name)), small_changes(name)));
-  options.types = must(parse_type_plan(types));
+  options.types = must(parse_type_plan(types, WeightSource::kRandom));
   return options;
 }
 

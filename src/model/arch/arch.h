@@ -15,22 +15,17 @@ Result<void> run_prenorm_blocks(LayerContext& lc, const Batch& batch, const Weig
                                 TensorView<float> residual_TD);
 /// `next` is the block after it, whose experts are read ahead; null: none.
 Result<void> run_prenorm_block(LayerContext& lc, const Batch& batch, const BlockWeights& w, int block,
-                               const BlockWeights* next, std::span<AttentionState* const> attention_states,
-                               TensorView<float> residual_TD);
+                               const BlockWeights* next, TensorView<float> residual_TD);
 
 /// qwen4exp: several streams read and written through hyper-connections, an n-gram table at one block.
 Result<void> run_hyper_blocks(LayerContext& lc, const Batch& batch, const Weights& w,
                               TensorView<float> streams_TW);
 Result<void> run_hyper_block(LayerContext& lc, const Batch& batch, const BlockWeights& w, int block,
-                             const BlockWeights* next, int block_cells,
-                             std::span<AttentionState* const> attention_states, TensorView<float> streams_TW);
+                             const BlockWeights* next, int block_cells, TensorView<float> streams_TW);
 
 /// The draft head's block over prepared pairs; leaves its residual in residual_TW.
 Result<void> run_draft_block(LayerContext& lc, const Batch& batch, const Weights& w,
                              TensorView<const float> hidden, TensorView<float> residual_TW);
-
-/// The attention states of a block, one per part.
-std::vector<AttentionState*> attention_states(const Batch& batch, int block);
 
 /// Embedding rows of the batch's tokens.
 void embed(LayerContext& lc, const MatrixView& embedding, std::span<const int32_t> tokens,

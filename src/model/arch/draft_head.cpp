@@ -26,11 +26,9 @@ Result<void> run_draft_block(LayerContext& lc, const Batch& batch, const Weights
   for (int64_t r = 0; r < T * H; ++r) std::memcpy(pairs.row(r), embedded.row(r / H), D * sizeof(float));
   matmul(lc.kernels, m.project, pairs, TensorView<float>(residual.data, T * H, D));
 
-  std::vector<AttentionState*> states{&batch.parts[0].state->mtp()};
   if (c.family == Family::kQwen4Exp)
-    return run_hyper_block(lc, batch, m.block, c.n_blocks, /*next=*/nullptr, /*block_cells=*/0, states,
-                           residual);
-  return run_prenorm_block(lc, batch, m.block, c.n_blocks, /*next=*/nullptr, states, residual);
+    return run_hyper_block(lc, batch, m.block, c.n_blocks, /*next=*/nullptr, /*block_cells=*/0, residual);
+  return run_prenorm_block(lc, batch, m.block, c.n_blocks, /*next=*/nullptr, residual);
 }
 
 }  // namespace forebay

@@ -3,12 +3,6 @@
 
 namespace forebay {
 
-std::vector<AttentionState*> attention_states(const Batch& batch, int block) {
-  std::vector<AttentionState*> states;
-  for (const Batch::Part& part : batch.parts) states.push_back(&part.state->attention(block));
-  return states;
-}
-
 void embed(LayerContext& lc, const MatrixView& embedding, std::span<const int32_t> tokens,
            TensorView<float> out) {
   const DecodeFn decode = find_decoder(embedding.type, lc.kernels.isa());

@@ -5,8 +5,7 @@
 namespace forebay {
 
 Result<void> run_hyper_block(LayerContext& lc, const Batch& batch, const BlockWeights& w, int block,
-                             const BlockWeights* next, int block_cells,
-                             std::span<AttentionState* const> states, TensorView<float> streams) {
+                             const BlockWeights* next, int block_cells, TensorView<float> streams) {
   const TensorView<float> x = lc.scratch.input_TD.slice_rows(0, batch.n_rows);
   const TensorView<float> y = lc.scratch.output_TD.slice_rows(0, batch.n_rows);
 
@@ -14,7 +13,7 @@ Result<void> run_hyper_block(LayerContext& lc, const Batch& batch, const BlockWe
 
   read_hyper_connection(lc, w.mixer_streams, streams, x);
   if (w.attention)
-    attention_layer(lc, batch, *w.attention, block_cells, states, x, y);
+    attention_layer(lc, batch, *w.attention, block, block_cells, x, y);
   else
     gated_delta_layer(lc, batch, *w.gated_delta, block, x, y);
   write_hyper_connection(lc, y, streams);
@@ -46,7 +45,7 @@ Result<void> run_hyper_blocks(LayerContext& lc, const Batch& batch, const Weight
 
   for (int i = 0; i < c.n_blocks; ++i)
     TRY(run_hyper_block(lc, batch, w.blocks[i], i, i + 1 < c.n_blocks ? &w.blocks[i + 1] : nullptr,
-                        c.block_cells[i], attention_states(batch, i), streams));
+                        c.block_cells[i], streams));
   return {};
 }
 

@@ -5,15 +5,14 @@
 namespace forebay {
 
 Result<void> run_prenorm_block(LayerContext& lc, const Batch& batch, const BlockWeights& w, int block,
-                               const BlockWeights* next, std::span<AttentionState* const> states,
-                               TensorView<float> residual) {
+                               const BlockWeights* next, TensorView<float> residual) {
   const float eps = lc.config.rms_eps;
   const TensorView<float> x = lc.scratch.input_TD.slice_rows(0, batch.n_rows);
   const TensorView<float> y = lc.scratch.output_TD.slice_rows(0, batch.n_rows);
 
   rms_norm(lc.kernels, residual, w.mixer_norm, eps, x);
   if (w.attention)
-    attention_layer(lc, batch, *w.attention, /*block_cells=*/0, states, x, y);
+    attention_layer(lc, batch, *w.attention, block, /*block_cells=*/0, x, y);
   else
     gated_delta_layer(lc, batch, *w.gated_delta, block, x, y);
   add(lc.kernels, y, residual);
@@ -34,7 +33,7 @@ Result<void> run_prenorm_blocks(LayerContext& lc, const Batch& batch, const Weig
     embed(lc, w.embedding, part.tokens, residual.slice_rows(part.first_row, part.n_rows));
   for (int i = 0; i < lc.config.n_blocks; ++i)
     TRY(run_prenorm_block(lc, batch, w.blocks[i], i, i + 1 < lc.config.n_blocks ? &w.blocks[i + 1] : nullptr,
-                          attention_states(batch, i), residual));
+                          residual));
   return {};
 }
 

@@ -44,7 +44,8 @@ void append_index_keys(LayerContext& lc, const Batch::Part& part, const IndexerW
   };
   if (end_block > first_block) {
     TensorView<float> pooled(state.pooled.data() + first_block * dim, end_block - first_block, dim);
-    std::vector<int64_t> positions;
+    std::vector<int64_t>& positions = lc.scratch.block_positions;
+    positions.clear();
     for (int64_t b = first_block; b < end_block; ++b) {
       float* mean = pooled.row(b - first_block);
       for (int d = 0; d < dim; ++d) {
@@ -77,23 +78,27 @@ void choose_cells(LayerContext& lc, const Batch::Part& part, int block_cells, co
   };
   const auto select = [&](int64_t i, int thread) {
     const int64_t row = part.first_row + i;
+    s.ranges[row].reserve(static_cast<size_t>(n_keep) + 1);
     if (blocks_of(i) <= n_keep)
       s.ranges[row].assign(1, {0, cells_of(i)});
     else
-      select_blocks(s.block_scores[thread], n_keep, block_cells, cells_of(i), s.block_keys[thread],
-                    s.ranges[row]);
+      select_blocks(lc.kernels.isa(), s.block_scores[thread], n_keep, block_cells, cells_of(i),
+                    s.block_keys[thread], s.ranges[row]);
     s.range_spans[row] = s.ranges[row];
   };
   // Room for the longest context at once: it must not grow while decoding.
-  const auto scores_of = [&](int thread, int64_t n_blocks) {
-    std::vector<float>& scores = s.block_scores[thread];
+  const auto reserve_for = [&](int thread) {
     const size_t most = state.pooled.size() / static_cast<size_t>(std::max(1, index.head_dim));
-    scores.reserve(most);
+    s.block_scores[thread].reserve(most);
     s.block_keys[thread].reserve(select_scratch(static_cast<int64_t>(most)));
-    scores.resize(n_blocks);
-    return scores.data();
+  };
+  const auto scores_of = [&](int thread, int64_t n_blocks) {
+    reserve_for(thread);
+    s.block_scores[thread].resize(n_blocks);
+    return s.block_scores[thread].data();
   };
   if (part.n_rows == 1) {
+    if (block_cells > 0) reserve_for(0);
     if (blocks_of(0) > n_keep) {
       float* scores = scores_of(0, blocks_of(0));
       lc.kernels.pool().parallel_for(blocks_of(0), 64,
@@ -112,9 +117,8 @@ void choose_cells(LayerContext& lc, const Batch::Part& part, int block_cells, co
 
 }  // namespace
 
-void attention_layer(LayerContext& lc, const Batch& batch, const AttentionWeights& w, int block_cells,
-                     std::span<AttentionState* const> states, TensorView<const float> x,
-                     TensorView<float> y) {
+void attention_layer(LayerContext& lc, const Batch& batch, const AttentionWeights& w, int block,
+                     int block_cells, TensorView<const float> x, TensorView<float> y) {
   KernelContext& kernels = lc.kernels;
   const ModelConfig& c = lc.config;
   const AttentionConfig& a = c.attention;
@@ -153,9 +157,8 @@ void attention_layer(LayerContext& lc, const Batch& batch, const AttentionWeight
     apply_rope(kernels, s.rope, a.rope_pairs, c.indexer.n_heads, dim, index_q);
   }
 
-  for (size_t i = 0; i < batch.parts.size(); ++i) {
-    const Batch::Part& part = batch.parts[i];
-    AttentionState& state = *states[i];
+  for (const Batch::Part& part : batch.parts) {
+    AttentionState& state = part.state->attention(block);
     write_rows(kernels.isa(), state.keys, part.first_cell, k.slice_rows(part.first_row, part.n_rows));
     write_rows(kernels.isa(), state.values, part.first_cell, v.slice_rows(part.first_row, part.n_rows));
     if (block_cells > 0) append_index_keys(lc, part, w.indexer, block_cells, s.index_k, state);

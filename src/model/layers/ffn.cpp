@@ -29,8 +29,9 @@ void group_by_expert(LayerContext& lc, int64_t T) {
   s.experts_in_use.clear();
   for (int32_t e = 0; e < lc.config.ffn.n_experts; ++e)
     if (s.expert_starts[e + 1] > 0) s.experts_in_use.push_back(e);
-  std::stable_sort(s.experts_in_use.begin(), s.experts_in_use.end(),
-                   [&](int32_t a, int32_t b) { return s.expert_starts[a + 1] > s.expert_starts[b + 1]; });
+  const auto rows_of = [&](int32_t e) { return s.expert_starts[e + 1]; };
+  std::sort(s.experts_in_use.begin(), s.experts_in_use.end(),
+            [&](int32_t a, int32_t b) { return rows_of(a) != rows_of(b) ? rows_of(a) > rows_of(b) : a < b; });
   for (size_t e = 1; e < s.expert_starts.size(); ++e) s.expert_starts[e] += s.expert_starts[e - 1];
 
   std::copy(s.expert_starts.begin(), s.expert_starts.end(), s.expert_cursors.begin());
@@ -114,8 +115,10 @@ void read_ahead(LayerContext& lc, const LookAhead& next, int block, int64_t T) {
   experts.clear();
   for (int32_t e = 0; e < f.n_experts; ++e)
     if (s.ahead_votes_E[e] > 0) experts.push_back(e);
-  std::stable_sort(experts.begin(), experts.end(),
-                   [&](int32_t a, int32_t b) { return s.ahead_votes_E[a] > s.ahead_votes_E[b]; });
+  const auto votes_for = [&](int32_t e) { return s.ahead_votes_E[e]; };
+  std::sort(experts.begin(), experts.end(), [&](int32_t a, int32_t b) {
+    return votes_for(a) != votes_for(b) ? votes_for(a) > votes_for(b) : a < b;
+  });
   lc.experts.prefetch(block, experts);
 }
 
@@ -148,7 +151,7 @@ Result<void> ffn_layer(LayerContext& lc, const Batch& batch, const FfnWeights& w
     if (next != nullptr && first + n == s.experts_in_use.size()) read_ahead(lc, *next, block + 1, T);
     if (shared && first == 0) run_shared_expert(lc, w, x);
     while (true) {
-      const std::vector<ResidentExpert> ready = TRY(lease.take_ready());
+      const std::span<const ResidentExpert> ready = TRY(lease.take_ready());
       if (ready.empty()) break;
       run_experts(lc, ready, x, T * used);
     }

@@ -38,11 +38,10 @@ struct LookAhead {
 };
 
 /// Softmax attention over each part's own cells, dense or block-sparse (block_cells > 0), with optional
-/// output gate, q/k norms and biases. states[i] belongs to part i. Source: Qwen4Exp and Qwen3-Next model
-/// definitions; docs/architectures.md.
-void attention_layer(LayerContext& lc, const Batch& batch, const AttentionWeights& w, int block_cells,
-                     std::span<AttentionState* const> states, TensorView<const float> x_TD,
-                     TensorView<float> y_TD);
+/// output gate, q/k norms and biases. Source: Qwen4Exp and Qwen3-Next model definitions;
+/// docs/architectures.md.
+void attention_layer(LayerContext& lc, const Batch& batch, const AttentionWeights& w, int block,
+                     int block_cells, TensorView<const float> x_TD, TensorView<float> y_TD);
 
 /// Gated DeltaNet: short convolution, delta rule, gated norm.
 void gated_delta_layer(LayerContext& lc, const Batch& batch, const GatedDeltaWeights& w, int block,

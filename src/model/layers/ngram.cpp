@@ -20,13 +20,16 @@ float signed_root(float g) {
 
 /// Calls visit(t, head, row id) for every position of the part and every hash head.
 template <typename Visit>
-void for_each_row(const NgramConfig& n, const Batch::Part& part, Visit visit) {
+void for_each_row(LayerContext& lc, const Batch::Part& part, Visit visit) {
+  const NgramConfig& n = lc.config.ngram;
   // The tokens before this part and its own, oldest first.
-  std::vector<int32_t> tokens(part.state->token_tail().begin(), part.state->token_tail().end());
+  std::vector<int32_t>& tokens = lc.scratch.ngram_tokens;
+  tokens.assign(part.state->token_tail().begin(), part.state->token_tail().end());
   const size_t before = tokens.size();
   tokens.insert(tokens.end(), part.tokens.begin(), part.tokens.end());
-  std::vector<int32_t> history;
-  std::vector<int64_t> ids(n.n_heads());
+  std::vector<int32_t>& history = lc.scratch.ngram_history;
+  std::vector<int64_t>& ids = lc.scratch.ngram_ids;
+  ids.resize(n.n_heads());
   for (int64_t t = 0; t < part.n_rows; ++t) {
     history.clear();
     for (int64_t i = static_cast<int64_t>(before) + t;
@@ -41,7 +44,7 @@ void for_each_row(const NgramConfig& n, const Batch::Part& part, Visit visit) {
 void gather_rows(LayerContext& lc, const Batch::Part& part, const MatrixView& table, TensorView<float> out) {
   const NgramConfig& n = lc.config.ngram;
   const DecodeFn decode = find_decoder(table.type, lc.kernels.isa());
-  for_each_row(n, part, [&](int64_t t, int h, int64_t row) {
+  for_each_row(lc, part, [&](int64_t t, int h, int64_t row) {
     decode(table.row(row), n.row_width, out.row(part.first_row + t) + h * n.row_width);
   });
 }
@@ -72,7 +75,7 @@ bool is_large(const NgramWeights& w) {
 void ngram_read_ahead(LayerContext& lc, const Batch& batch, const NgramWeights& w) {
   if (!is_large(w)) return;
   for (const Batch::Part& part : batch.parts)
-    for_each_row(lc.config.ngram, part, [&](int64_t, int, int64_t row) {
+    for_each_row(lc, part, [&](int64_t, int, int64_t row) {
       const std::span<const std::byte> bytes(w.table.row(row), static_cast<size_t>(w.table.row_stride_bytes));
       advise(bytes, MapAdvice::kWillNeed);
       lc.scratch.ngram_pages.use(bytes);

@@ -35,6 +35,7 @@ struct Scratch {
   std::vector<std::span<const CellRange>> range_spans;  // the same, as attend() takes them
   std::vector<std::vector<uint32_t>> block_keys;        // per thread
   std::vector<std::vector<float>> block_scores;         // per thread
+  std::vector<int64_t> block_positions;                 // first cells of blocks completed in the window
 
   // Gated delta.
   TensorView<float> qkv, conv, z, gd_q, gd_k, gd_out, alpha_beta, alpha, beta, decay;
@@ -55,6 +56,9 @@ struct Scratch {
 
   // n-gram injection.
   TensorView<float> ngram_rows, ngram_value, ngram_out_TW, ngram_conv_TW;
+  std::vector<int32_t> ngram_tokens;                      // a part's, and those before it
+  std::vector<int32_t> ngram_history;                     // of one position
+  std::vector<int64_t> ngram_ids;                         // its table rows
   RecentPages ngram_pages{kNgramRowsBytes / kPageBytes};  // of a large table
 
   // Final read: rows that get logits. Draft head: [T*H][2D] concatenations.
