@@ -1,5 +1,8 @@
 #include "train/wire/prf_tensor.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "train/wire/prf.h"
 
 namespace forebay::train {
@@ -64,6 +67,20 @@ torch::Tensor prf_uniform_rows(uint64_t stream, int64_t first_row, int64_t n_row
 
 torch::Tensor prf_exact_k_rows(uint64_t stream, int64_t first_row, int64_t n_rows, int64_t width, int64_t k,
                                torch::Device device) {
+  if (!device.is_cpu()) return prf_exact_k_tensor(stream, first_row, n_rows, width, k, device);
+  torch::Tensor out = torch::empty({n_rows, k}, torch::kInt64);
+  int64_t* const data = out.data_ptr<int64_t>();
+  at::parallel_for(0, n_rows, 64, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const std::vector<int64_t> row = prf_exact_k(prf_at(stream, first_row + i), width, k);
+      std::copy(row.begin(), row.end(), data + i * k);
+    }
+  });
+  return out;
+}
+
+torch::Tensor prf_exact_k_tensor(uint64_t stream, int64_t first_row, int64_t n_rows, int64_t width, int64_t k,
+                                 torch::Device device) {
   const torch::Tensor rows = prf_row_streams(stream, first_row, n_rows, device).unsqueeze(1);
   const torch::Tensor bits = absorb(rows, columns(width, device), true);
   const torch::Tensor ranks =

@@ -17,8 +17,10 @@ torch::Tensor prf_uniform_rows(uint64_t stream, int64_t first_row, int64_t n_row
 torch::Tensor prf_uniform_tensor(uint64_t stream, int64_t first_row, int64_t n_rows, int64_t width,
                                  torch::Device device);
 
-/// int64 [N, k]: prf_exact_k of each row's stream.
+/// int64 [N, k]: prf_exact_k of each row's stream. Likewise.
 torch::Tensor prf_exact_k_rows(uint64_t stream, int64_t first_row, int64_t n_rows, int64_t width, int64_t k,
                                torch::Device device);
+torch::Tensor prf_exact_k_tensor(uint64_t stream, int64_t first_row, int64_t n_rows, int64_t width, int64_t k,
+                                 torch::Device device);
 
 }  // namespace forebay::train

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kDraws = 200;
 constexpr int64_t kRows = 4;
 constexpr double kStandardErrors = 5;
-// Numbers travel as bf16: relative errors up to 2^-9, 1e-6 in energy. Rounding to 8 bits is biased by 3e-5.
+// Numbers travel as bf16: relative errors up to 2^-9, 3e-6 in energy. Rounding to 8 bits is biased by 3e-5.
 constexpr double kCarrierEnergy = 5e-6;
 constexpr double kCarrierSlope = 1e-4;
 

@@ -32,8 +32,7 @@ torch::Tensor Subset::spread(const torch::Tensor& x_NK) const {
 
 Subset MaskSource::subset(const WireKey& key, int64_t n_rows, int64_t width, torch::Device device) {
   const uint64_t stream = stream_of(key, scope_);
-  if (scope_ == MaskScope::kToken)
-    return {prf_exact_k_rows(stream, key.first_row, n_rows, width, k_, device), width};
+  if (scope_ == MaskScope::kToken) return token_subset(stream, key, n_rows, width, device);
   const auto found = std::find_if(kept_.begin(), kept_.end(), [&](const Kept& kept) {
     return kept.stream == stream && kept.device == device && kept.subset.width == width;
   });
@@ -42,6 +41,19 @@ Subset MaskSource::subset(const WireKey& key, int64_t n_rows, int64_t width, tor
   if (kept_.size() == kKeptMasks) kept_.erase(kept_.begin());
   kept_.push_back({stream, device, {index.to(device), width}});
   return kept_.back().subset;
+}
+
+Subset MaskSource::token_subset(uint64_t stream, const WireKey& key, int64_t n_rows, int64_t width,
+                                torch::Device device) {
+  const bool again = !last_rows_.empty() && last_rows_[0].stream == stream &&
+                     last_rows_[0].device == device && last_first_row_ == key.first_row &&
+                     last_rows_[0].subset.width == width && last_rows_[0].subset.index.size(0) == n_rows;
+  if (again) return last_rows_[0].subset;
+  last_rows_.clear();
+  last_rows_.push_back(
+      {stream, device, {prf_exact_k_rows(stream, key.first_row, n_rows, width, k_, device), width}});
+  last_first_row_ = key.first_row;
+  return last_rows_[0].subset;
 }
 
 }  // namespace forebay::train

@@ -41,9 +41,14 @@ class MaskSource {
     Subset subset;
   };
 
+  Subset token_subset(uint64_t stream, const WireKey& key, int64_t n_rows, int64_t width,
+                      torch::Device device);
+
   int64_t k_;
   MaskScope scope_;
-  std::vector<Kept> kept_;  // oldest first
+  std::vector<Kept> kept_;       // oldest first
+  std::vector<Kept> last_rows_;  // masks per row: of the last call, since a view asks twice
+  int64_t last_first_row_ = 0;
 };
 
 }  // namespace forebay::train

@@ -68,6 +68,7 @@ TEST(Prf, TensorsHoldTheSameBits) {
   }
   for (const auto& [width, k] : {std::pair<int64_t, int64_t>{1536, 77}, {64, 64}, {64, 0}, {1, 1}}) {
     const torch::Tensor rows = prf_exact_k_rows(stream, 3, 5, width, k, torch::kCPU);
+    EXPECT_TRUE(torch::equal(rows, prf_exact_k_tensor(stream, 3, 5, width, k, torch::kCPU)));
     for (int64_t i = 0; i < 5; ++i)
       EXPECT_TRUE(
           torch::equal(rows[i], torch::tensor(prf_exact_k(prf_at(stream, 3 + i), width, k), torch::kInt64)));
