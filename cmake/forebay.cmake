@@ -64,7 +64,12 @@ endfunction()
 if(FOREBAY_TESTS)
   find_package(GTest REQUIRED)
   add_library(forebay_test_headers STATIC ${PROJECT_BINARY_DIR}/empty.cpp)
-  target_compile_options(forebay_test_headers PUBLIC -O1  # a test runs once for each time it is compiled
+  # A test runs once for each time it is compiled; instrumented, compiling takes even longer.
+  set(forebay_test_level -O1)
+  if(FOREBAY_SANITIZE)
+    set(forebay_test_level -O0)
+  endif()
+  target_compile_options(forebay_test_headers PUBLIC ${forebay_test_level}
     $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>)  # GCC 12 at -O1, about std::string
   # What runs is instrumented; undefined behaviour of the tests' own statements would take longer to look for than
   # everything else to compile.
