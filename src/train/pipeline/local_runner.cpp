@@ -8,6 +8,7 @@
 
 #include "train/pipeline/boundary.h"
 #include "train/pipeline/stage.h"
+#include "train/wire/basis.h"
 
 namespace forebay::train {
 namespace {
@@ -48,7 +49,10 @@ class LocalRunner : public Runner {
         std::vector<torch::Tensor> saved(stages_.size());
         torch::Tensor x_BTW;
         for (size_t stage = 0; stage < stages_.size(); ++stage) {
-          if (stage > 0) x_BTW = hand_on(stage - 1, x_BTW, view, step, i, rows, &saved[stage - 1]);
+          if (stage > 0) {
+            harvest(stage - 1, x_BTW, view, step, i, rows);
+            x_BTW = hand_on(stage - 1, x_BTW, view, step, i, rows, &saved[stage - 1]);
+          }
           x_BTW = stages_[stage].forward(batches[i].ids_BT, x_BTW);
         }
         torch::Tensor gradient_BTW =
@@ -86,13 +90,21 @@ class LocalRunner : public Runner {
     return view == View::kDense || pipeline_.codecs.empty() ? nullptr : pipeline_.codecs[boundary];
   }
 
+  /// Bases learn from the rows of the passes that are trained through them, and from no others.
+  void harvest(size_t boundary, const torch::Tensor& x_BTW, View view, int64_t step, size_t micro_batch,
+               const Rows& rows) {
+    Codec* const codec = this->codec(boundary, view);
+    if (codec != nullptr && codec->basis() != nullptr)
+      codec->basis()->harvest(as_rows(x_BTW), key(boundary, step, micro_batch, rows));
+  }
+
   torch::Tensor hand_on(size_t boundary, const torch::Tensor& x_BTW, View view, int64_t step,
                         size_t micro_batch, const Rows& rows, torch::Tensor* saved) {
     const torch::NoGradGuard no_gradients;
     Codec* const codec = this->codec(boundary, view);
     if (codec == nullptr) return x_BTW;
     const torch::Tensor x_NW = as_rows(x_BTW);
-    count(Leg::kForward, step, boundary, x_NW, codec->forward_bits(x_NW.size(1)));
+    count(Leg::kForward, step, boundary, x_NW, *codec);
     return as_batch(codec->view(x_NW, key(boundary, step, micro_batch, rows), saved), x_BTW);
   }
 
@@ -102,17 +114,20 @@ class LocalRunner : public Runner {
     Codec* const codec = this->codec(boundary, view);
     if (codec == nullptr) return g_BTW;
     const torch::Tensor g_NW = as_rows(g_BTW);
-    count(Leg::kBackward, step, boundary, g_NW, codec->backward_bits(g_NW.size(1)));
+    count(Leg::kBackward, step, boundary, g_NW, *codec);
     return as_batch(codec->gradient_view(g_NW, key(boundary, step, micro_batch, rows), saved), g_BTW);
   }
 
-  void count(Leg leg, int64_t step, size_t boundary, const torch::Tensor& rows_NW, double bits_per_row) {
+  void count(Leg leg, int64_t step, size_t boundary, const torch::Tensor& rows_NW, const Codec& codec) {
     if (!pipeline_.tap) return;
+    const int64_t n_rows = rows_NW.size(0), width = rows_NW.size(1);
+    const double bits_per_row = leg == Leg::kForward ? codec.forward_bits(width) : codec.backward_bits(width);
     pipeline_.tap({.step = step,
                    .boundary = static_cast<int64_t>(boundary),
                    .leg = leg,
-                   .n_rows = rows_NW.size(0),
-                   .logical_bits = bits_per_row * static_cast<double>(rows_NW.size(0))});
+                   .n_rows = n_rows,
+                   .logical_bits = bits_per_row * static_cast<double>(n_rows),
+                   .bytes = static_cast<int64_t>(codec.payload_bytes(n_rows, width, leg))});
   }
 
   Net& net_;

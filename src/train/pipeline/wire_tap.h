@@ -15,7 +15,7 @@ struct WireTransfer {
   Leg leg = Leg::kForward;
   int64_t n_rows = 0;
   double logical_bits = 0;
-  int64_t bytes = 0;  // made and sent; 0 where stages share a process and no bytes are made
+  int64_t bytes = 0;  // sent; where stages share a process, what would have been
 };
 
 /// Called on the runner's thread, where the transfer leaves its sender.

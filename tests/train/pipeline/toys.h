@@ -1,9 +1,12 @@
 /// A model and a codec small enough to check a pipeline with, in this process and in the ones it starts.
 #pragma once
 
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <torch/torch.h>
@@ -20,6 +23,25 @@ struct ToyShape {
   int64_t n_words = 11;
   bool has_auxiliary = false;  // each block has a loss of its own
   bool ties_head = false;      // the head is the embedding
+  double sleep_s = 0;          // of each block, forward and twice that backward: time without work
+};
+
+/// Nothing happens, but it takes time.
+class Sleep : public torch::autograd::Function<Sleep> {
+ public:
+  static torch::Tensor forward(torch::autograd::AutogradContext* context, const torch::Tensor& x, double s) {
+    context->saved_data["s"] = 2 * s;
+    wait(s);
+    return x.clone();
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    wait(context->saved_data["s"].toDouble());
+    return {gradients[0], {}};
+  }
+
+ private:
+  static void wait(double s) { std::this_thread::sleep_for(std::chrono::duration<double>(s)); }
 };
 
 /// x += tanh(W x), causal sums over positions between them. Its weights are a function of the block's index,
@@ -49,7 +71,7 @@ class ToyNet : public Net {
       const torch::Tensor loss = 0.1 * y.square().mean();
       auxiliary_ = auxiliary_.defined() ? auxiliary_ + loss : loss;
     }
-    return x_BTW + y;
+    return shape_.sleep_s > 0 ? Sleep::apply(x_BTW + y, shape_.sleep_s) : x_BTW + y;
   }
   torch::Tensor head(const torch::Tensor& x_BTW) override {
     return torch::matmul(x_BTW, (shape_.ties_head ? table_ : head_).t());
