@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "kernels/block_select.h"
+#include "kernels/isa.h"
 
 namespace forebay::train {
 namespace {
@@ -24,7 +25,7 @@ torch::Tensor choose_as_the_engine(const torch::Tensor& score, int64_t n_keep, i
     const int64_t n_cells = row % T + 1, n_complete = n_cells / block;
     const std::span<const float> visible(scores.data_ptr<float>() + row * n_blocks,
                                          static_cast<size_t>(n_complete));
-    select_blocks(visible, n_keep, static_cast<int>(block), n_cells, scratch, ranges);
+    select_blocks(best_isa(), visible, n_keep, static_cast<int>(block), n_cells, scratch, ranges);
     bool* to = chosen.data_ptr<bool>() + row * n_blocks;
     for (const CellRange& range : ranges)
       for (int64_t b = range.begin / block; b < std::min(range.end / block, n_complete); ++b) to[b] = true;
