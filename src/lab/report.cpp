@@ -101,7 +101,7 @@ void take(Report& report, RankingRules& rules, const Json& record) {
   }
   if (kind == "verdict") {
     std::erase_if(report.verdicts, [&](const Json& old) {
-      return old["cell"] == record["cell"] && old["gate"] == record["gate"];
+      return text_in(old, "cell") == cell.name && text_in(old, "gate") == text_in(record, "gate");
     });
     report.verdicts.push_back(record);
   }

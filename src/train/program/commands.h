@@ -7,5 +7,8 @@ namespace forebay::train {
 
 cli::CommandInfo pretrain_command();
 cli::CommandInfo sft_command();
+cli::CommandInfo monitor_command();
+cli::CommandInfo ledger_command();
+cli::CommandInfo delta_command();
 
 }  // namespace forebay::train

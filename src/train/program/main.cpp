@@ -11,6 +11,9 @@ std::vector<cli::CommandInfo> all_commands() {
   return {
       pretrain_command(),
       sft_command(),
+      monitor_command(),
+      ledger_command(),
+      delta_command(),
   };
   // clang-format on
 }
