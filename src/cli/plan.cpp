@@ -113,8 +113,7 @@ Result<ExitCode> PlanCommand::run(const FlagTable& flags) {
     print_refusal(model, memory, budget->bytes, plan.error());
     return plan.error();
   }
-  const HitCurve curve =
-      trace_ && !plan->all_resident() ? TRY(hit_curve(*storage, model, *plan)) : HitCurve::published();
+  const HitCurve curve = trace_ ? TRY(hit_curve(*storage, model, *plan)) : HitCurve::published();
   if (machine_.has_all_rates()) {
     plan = TRY(plan_memory(model, request_, *budget, machine_.given_rates(), curve));
   } else {
