@@ -18,6 +18,13 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/empty.cpp CONTENT "")
 add_library(forebay_torch_headers STATIC ${PROJECT_BINARY_DIR}/empty.cpp)
 target_link_libraries(forebay_torch_headers PUBLIC forebay_flags ${TORCH_LIBRARIES} fmt::fmt Threads::Threads)
 target_compile_definitions(forebay_torch_headers PUBLIC ${forebay_torch_definitions})
+# A libtorch that brings headers of fmt brings no library for them: they are of another version than the system's, and
+# come first. Their names carry that version, so both can be in one program.
+foreach(directory ${TORCH_INCLUDE_DIRS})
+  if(EXISTS ${directory}/fmt/format.h)
+    target_compile_definitions(forebay_torch_headers PUBLIC FMT_HEADER_ONLY)
+  endif()
+endforeach()
 # What libtorch's own inline functions make GCC 12 say.
 target_compile_options(forebay_torch_headers PUBLIC -Wno-array-bounds -Wno-stringop-overflow -Wno-maybe-uninitialized)
 target_precompile_headers(forebay_torch_headers PRIVATE <torch/torch.h> <fmt/format.h>)
