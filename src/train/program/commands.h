@@ -7,6 +7,7 @@ namespace forebay::train {
 
 cli::CommandInfo pretrain_command();
 cli::CommandInfo sft_command();
+cli::CommandInfo grpo_command();
 cli::CommandInfo monitor_command();
 cli::CommandInfo ledger_command();
 cli::CommandInfo delta_command();

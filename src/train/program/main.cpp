@@ -11,6 +11,7 @@ std::vector<cli::CommandInfo> all_commands() {
   return {
       pretrain_command(),
       sft_command(),
+      grpo_command(),
       monitor_command(),
       ledger_command(),
       delta_command(),
