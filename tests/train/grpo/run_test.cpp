@@ -1,7 +1,5 @@
-// Whole runs of a very small model: what resumes is what never stopped, what measures changes nothing, and what is
-// refused.
-#include "train/grpo/trainer.h"
-
+// Whole runs of a very small model: what resumes is what never stopped, what measures changes nothing, and
+// what is refused.
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -12,6 +10,7 @@
 
 #include "support/temporary_directory.h"
 #include "train/grpo/run_file.h"
+#include "train/grpo/trainer.h"
 #include "train/nets/files.h"
 
 namespace forebay::train {
@@ -19,12 +18,30 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::vector<std::string> kTiny = {
-    "model.hidden=32",    "model.blocks=4",        "model.heads=2",        "model.kv_heads=1",     "model.head_dim=16",
-    "model.ffn=32",       "sft.steps=2",           "sft.batch=16",         "grpo.prompts=6",       "grpo.answers=4",
-    "grpo.lr=1e-2",       "grpo.warmup=0",         "grpo.drop_equal=false", "validation.every=0",   "probe.every=2",
-    "sampler.context=16", "sampler.threads=1",     "run.steps=4",          "run.checkpoint_every=2", "run.threads=1",
-    "pipeline.micro_batch=10", "grpo.beta=0.05", "cvc.mode=ce", "cvc.lambda=0.5"};
+const std::vector<std::string> kTiny = {"model.hidden=32",
+                                        "model.blocks=4",
+                                        "model.heads=2",
+                                        "model.kv_heads=1",
+                                        "model.head_dim=16",
+                                        "model.ffn=32",
+                                        "sft.steps=2",
+                                        "sft.batch=16",
+                                        "grpo.prompts=6",
+                                        "grpo.answers=4",
+                                        "grpo.lr=1e-2",
+                                        "grpo.warmup=0",
+                                        "grpo.drop_equal=false",
+                                        "validation.every=0",
+                                        "probe.every=2",
+                                        "sampler.context=16",
+                                        "sampler.threads=1",
+                                        "run.steps=4",
+                                        "run.checkpoint_every=2",
+                                        "run.threads=1",
+                                        "pipeline.micro_batch=10",
+                                        "grpo.beta=0.05",
+                                        "cvc.mode=ce",
+                                        "cvc.lambda=0.5"};
 
 std::vector<std::string> with(std::vector<std::string> settings) {
   std::vector<std::string> all = kTiny;
@@ -83,9 +100,15 @@ const std::vector<Arm> kArms = {
     {"prf", {"wire.codec=prf", "wire.k=16"}, 16 * 16, 16 * 16},
     {"sr4", {"wire.codec=sr", "wire.bits=4"}, 32 * 4.5, 32 * 4.5},
     {"rn4", {"wire.codec=rn", "wire.bits=4"}, 32 * 4.5, 32 * 4.5},
-    {"frlr", {"wire.codec=frlr", "wire.rank=8", "wire.k_residual=4", "wire.refresh_every=2"}, 13 * 16, 12 * 16},
+    {"frlr",
+     {"wire.codec=frlr", "wire.rank=8", "wire.k_residual=4", "wire.refresh_every=2"},
+     13 * 16,
+     12 * 16},
     {"powersgd", {"wire.codec=powersgd", "wire.rank=8", "wire.refresh_every=2"}, 8 * 16, 8 * 16},
-    {"controlled", {"controller.enabled=true", "controller.table=[0, 0.01]", "brake.enabled=true", "brake.floor=0"}, 0, 0},
+    {"controlled",
+     {"controller.enabled=true", "controller.table=[0, 0.01]", "brake.enabled=true", "brake.floor=0"},
+     0,
+     0},
 };
 class EveryArm : public Runs, public ::testing::WithParamInterface<Arm> {
  protected:
@@ -99,7 +122,8 @@ class EveryArm : public Runs, public ::testing::WithParamInterface<Arm> {
 void PrintTo(const Arm& arm, std::ostream* out) {
   *out << arm.name;
 }
-INSTANTIATE_TEST_SUITE_P(Arms, EveryArm, ::testing::ValuesIn(kArms), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Arms, EveryArm, ::testing::ValuesIn(kArms),
+                         [](const auto& info) { return info.param.name; });
 
 TEST_P(EveryArm, TwiceKIsKThenResumeThenK) {
   const uint64_t whole = run("whole", settings());
@@ -118,7 +142,8 @@ TEST_P(EveryArm, TheProbeTouchesNothing) {
   if (GetParam().name == "controlled") GTEST_SKIP() << "what acts on the probe changes with it";
   const uint64_t with_probe = run("probed", settings({"probe.every=1", "run.steps=3"}));
   EXPECT_EQ(run("plain", settings({"probe.every=0", "run.steps=3"})), with_probe);
-  EXPECT_EQ(rows("probed", {"kl_dense", "gap_codec", "gap_engine", "engine_max_diff", "inflation"}), rows("plain"));
+  EXPECT_EQ(rows("probed", {"kl_dense", "gap_codec", "gap_engine", "engine_max_diff", "inflation"}),
+            rows("plain"));
 }
 
 TEST_P(EveryArm, ItsNumbersHoldTogether) {
@@ -129,7 +154,8 @@ TEST_P(EveryArm, ItsNumbersHoldTogether) {
     EXPECT_EQ(row["ratio_max_dev"], 0) << row;
     EXPECT_EQ(row["clip_fraction"], 0) << row;
     EXPECT_EQ(row["skipped"], 0) << row;
-    EXPECT_NEAR(row["gap"].get<double>(), row["gap_codec"].get<double>() + row["gap_engine"].get<double>(), 1e-6);
+    EXPECT_NEAR(row["gap"].get<double>(), row["gap_codec"].get<double>() + row["gap_engine"].get<double>(),
+                1e-6);
     EXPECT_LT(row["engine_max_diff"].get<double>(), 2e-5) << row;
     EXPECT_DOUBLE_EQ(row["wire_bits_fwd"].get<double>(), GetParam().bits_fwd);
     EXPECT_DOUBLE_EQ(row["wire_bits_bwd"].get<double>(), GetParam().bits_bwd);
@@ -167,7 +193,8 @@ TEST_F(Runs, EndsWhereItShouldAndRecordsEachStepOnce) {
   EXPECT_TRUE(all.at(0).contains("val_accuracy"));
   EXPECT_TRUE(all.at(2).contains("val_accuracy"));
   EXPECT_TRUE(all.at(3).contains("val_accuracy")) << "the last step is always measured";
-  for (const int64_t step : {0, 2, 3}) EXPECT_TRUE(storage_->exists(run_file_path(directory("run"), step))) << step;
+  for (const int64_t step : {0, 2, 3})
+    EXPECT_TRUE(storage_->exists(run_file_path(directory("run"), step))) << step;
   EXPECT_TRUE(storage_->exists(directory("run") / "model.gguf"));
   // Going on with nothing left to do ends well, too.
   run("run", with({"run.steps=3", "validation.every=2", "validation.items=50"}), /*resume=*/true);
@@ -211,7 +238,8 @@ TEST_F(Runs, SettingsThatDoNotGoTogetherAreRefused) {
     return opened ? std::string("opened") : opened.error().message;
   };
   EXPECT_NE(message({"controller.enabled=true"}).find("setpoint comes from a control"), std::string::npos);
-  EXPECT_NE(message({"controller.enabled=true", "controller.table=[0, 0]"}).find("more than 0"), std::string::npos);
+  EXPECT_NE(message({"controller.enabled=true", "controller.table=[0, 0]"}).find("more than 0"),
+            std::string::npos);
   EXPECT_NE(message({"wire.codec=prf"}).find("stages"), std::string::npos);
   EXPECT_NE(message({"wire.codek=prf"}).find("wire.codec"), std::string::npos) << "the nearest key";
   EXPECT_NE(message({"task.name=chat-tools"}).find("model.path"), std::string::npos);
@@ -219,8 +247,8 @@ TEST_F(Runs, SettingsThatDoNotGoTogetherAreRefused) {
 }
 
 TEST_F(Runs, TheControllersBetaReachesTheLoss) {
-  run("run", with({"controller.enabled=true", "controller.table=[0, 1e-9]", "controller.eta=1000", "probe.every=1",
-                   "controller.beta_max=0.1", "grpo.beta=0.001"}));
+  run("run", with({"controller.enabled=true", "controller.table=[0, 1e-9]", "controller.eta=1000",
+                   "probe.every=1", "controller.beta_max=0.1", "grpo.beta=0.001"}));
   const auto all = rows("run");
   EXPECT_DOUBLE_EQ(all.at(2)["beta"].get<double>(), 0.1) << "at its bound once the policy has moved";
   EXPECT_LT(all.at(1)["beta"].get<double>(), 0.002);

@@ -44,7 +44,8 @@ TEST(Draw, FollowsTheDistribution) {
 class Sampling : public ::testing::Test {
  protected:
   Sampling() {
-    settings_.model.toy = {.d_model = 32, .n_blocks = 2, .n_heads = 2, .n_kv_heads = 1, .head_dim = 16, .d_ffn = 48};
+    settings_.model.toy = {
+        .d_model = 32, .n_blocks = 2, .n_heads = 2, .n_kv_heads = 1, .head_dim = 16, .d_ffn = 48};
     settings_.model.seed = 5;
     policy_ = make_policy(*storage_, settings_, *task_).value();
     // A new model is nearly indifferent: make its choices matter.
@@ -54,9 +55,10 @@ class Sampling : public ::testing::Test {
     for (uint64_t i = 0; i < 20; ++i) items_.push_back(task_->item(Split::kTrain, 1, i));
   }
   Sampler sampler(int64_t n_sequences, int64_t window, int threads = 1) {
-    Sampler s = Sampler::create(*policy_.vocabulary_storage, policy_.vocabulary,
-                                {.threads = threads, .n_sequences = n_sequences, .context = 40, .max_window = window})
-                    .value();
+    Sampler s =
+        Sampler::create(*policy_.vocabulary_storage, policy_.vocabulary,
+                        {.threads = threads, .n_sequences = n_sequences, .context = 40, .max_window = window})
+            .value();
     EXPECT_TRUE(s.refresh(*policy_.net));
     return s;
   }
