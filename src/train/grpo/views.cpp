@@ -58,11 +58,9 @@ Result<void> Views::train(const StepBatch& batch, int64_t step, const LogProbs& 
 Result<int64_t> Views::end_step(int64_t step, bool committed) {
   BasisBank* const bank = codec_ == nullptr ? nullptr : codec_->basis();
   if (bank == nullptr || step % settings_.wire.refresh_every != 0) return 0;
+  // A step that was skipped may have trained on nothing, and then has no rows to make a basis from.
+  if (!committed) return 0;
   for (int64_t b = 0; b + 1 < settings_.pipeline.stages; ++b) TRY(bank->update(b));
-  if (!committed) {
-    bank->discard();
-    return 0;
-  }
   for (int64_t b = 0; b + 1 < settings_.pipeline.stages; ++b)
     ledger_.record(SideAccount::kRefresh, bank->refresh_bytes(),
                    8.0 * static_cast<double>(bank->refresh_bytes()));
