@@ -237,8 +237,11 @@ std::vector<std::string> known_architectures() {
 Result<ModelConfig> ModelConfig::from_gguf(const GgufFile& file) {
   // The vocabulary's size is the embedding's: files disagree about keys for it.
   const TensorInfo* embedding = file.find("token_embd.weight");
-  const uint64_t n_vocab = embedding == nullptr ? 1 : embedding->ne[1];
-  if (n_vocab < 1 || n_vocab > (1u << 30))
+  // Without an embedding nothing is known of it: that tensor, not a number of tokens, is what the error will
+  // name.
+  constexpr uint64_t kMostTokens = 1u << 30;
+  const uint64_t n_vocab = embedding == nullptr ? kMostTokens : embedding->ne[1];
+  if (n_vocab < 1 || n_vocab > kMostTokens)
     return Error{Code::kCorrupt, fmt::format("token_embd.weight: shape {}, expected [width, vocabulary]",
                                              shape_string(*embedding))};
   ModelConfig config =

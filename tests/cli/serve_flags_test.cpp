@@ -298,6 +298,7 @@ std::map<std::string, Row> quick_rows(const TemporaryDirectory& directory) {
       {"--max-repeats", {{}, {"--max-repeats", "7"}, repeats}},
       {"--grace", {{"--stats", "json"}, {"--grace", "0"}, ends_early}},
       {"--threads", {{"-t", "1"}, {"-t", "2"}, status("/model/threads")}},
+      {"--pin", {{"-v"}, {"--pin", "on"}, printed}},
       {"--chunk", {{}, {"--chunk", "8"}, status("/model/chunk")}},
       {"--memory-limit", {{}, {"--memory-limit", "1M"}, starts, "starts"}},
       {"--experts", {{}, {"--experts", "resident"}, status("/model/experts")}},
