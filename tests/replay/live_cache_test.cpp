@@ -186,7 +186,7 @@ TEST(LiveCacheAhead, TakesFromTheShelfAndTheRouterWhatItsReplayTakes) {
         cache->prefetch(request.block + 1, ahead);
       }
       const ExpertCacheStats live = cache->stats();
-      // Without a shelf exactly as many; with one, which of equals is read ahead may differ here and there.
+      // Without a shelf exactly as many. With one, up to 3 of 647 fewer or more were seen: why is open.
       const auto read = static_cast<double>(live.n_misses + live.n_prefetch_used);
       EXPECT_NEAR(static_cast<double>(replayed.n_misses + replayed.n_ahead_used), read,
                   shelf_slots == 0 ? 0 : 0.01 * read)
