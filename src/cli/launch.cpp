@@ -6,17 +6,15 @@
 #include <cstring>
 #include <thread>
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/verbosity.h"
 #include "core/child_process.h"
+#include "core/free_port.h"
 #include "core/interrupt.h"
 
 namespace forebay::cli {
@@ -66,20 +64,6 @@ class PrefixedLines {
   std::FILE* to_;
   std::string rest_;
 };
-
-/// One that nobody listens on now.
-Result<int> free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  const bool found = socket >= 0 && ::bind(socket, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                     ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  if (socket >= 0) ::close(socket);
-  if (!found) return Error{Code::kIo, "no free port on 127.0.0.1: name one with --port"};
-  return ntohs(address.sin_port);
-}
 
 class LaunchCommand : public Command {
  public:

@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/free_port.h"
 #include "program.h"
 #include "scripted_model.h"
 #include "support/temporary_directory.h"
@@ -68,21 +69,12 @@ struct Socket {
   const int fd;
 };
 
-/// One that nobody listens on now.
-int free_port() {
-  const Socket socket;
-  sockaddr_in a = Socket::address_of(0, "0.0.0.0");
-  EXPECT_EQ(::bind(socket.fd, reinterpret_cast<sockaddr*>(&a), sizeof(a)), 0);
-  socklen_t size = sizeof(a);
-  ::getsockname(socket.fd, reinterpret_cast<sockaddr*>(&a), &size);
-  return ntohs(a.sin_port);
-}
-
 /// The program as a server, on the port that it was told.
 class Served {
  public:
   explicit Served(const Arguments& arguments)
-      : port(free_port()), program_(Arguments{"serve", "--port", std::to_string(port)} + arguments, 400) {
+      : port(free_port().value()),
+        program_(Arguments{"serve", "--port", std::to_string(port)} + arguments, 400) {
     // Until it answers, or says why it does not.
     for (int i = 0; i < 500 && !answers(); ++i)
       if (program_.sees("forebay: ", milliseconds(10))) break;
@@ -129,8 +121,10 @@ class Served {
 using Look = std::function<std::string(Served&)>;
 
 Look status(const std::string& pointer) {
-  return
-      [pointer](Served& s) { return s.get("/v1/status").value(Json::json_pointer(pointer), Json()).dump(); };
+  return [pointer](Served& s) {
+    const Json status = s.get("/v1/status");
+    return status.is_object() ? status.value(Json::json_pointer(pointer), Json()).dump() : "no status";
+  };
 }
 Json completion(const std::string& prompt, int n_tokens) {
   return {{"prompt", prompt}, {"temperature", 0}, {"max_tokens", n_tokens}};

@@ -62,7 +62,7 @@ TEST(Control, GathersByRankUnderAnyName) {
 }
 
 TEST(Control, WhoIsMissingIsNamedToAll) {
-  const int port = free_port();
+  const int port = free_port().value();
   const Timeouts timeouts{.pg = Milliseconds(100),
                           .step = Milliseconds(1400),
                           .init = Milliseconds(1500),
@@ -81,7 +81,7 @@ TEST(Control, WhoIsMissingIsNamedToAll) {
 }
 
 TEST(Control, NobodyThere) {
-  const int port = free_port();
+  const int port = free_port().value();
   const Timeouts timeouts{.pg = Milliseconds(50),
                           .step = Milliseconds(100),
                           .init = Milliseconds(200),
@@ -108,10 +108,10 @@ std::vector<std::string> messages_of(const World& first, const World& second) {
 }
 
 TEST(Control, ContradictionsAreNamed) {
-  const int port = free_port();
+  const int port = free_port().value();
   for (const std::string& message : messages_of(world_of(0, 2, port), world_of(1, 3, port)))
     EXPECT_EQ(message, "rank 1 is one of 3 processes, rank 0 one of 2");
-  World twice = world_of(1, 3, free_port());
+  World twice = world_of(1, 3, free_port().value());
   std::vector<std::string> messages(3);
   {
     std::vector<std::jthread> threads;
@@ -127,7 +127,7 @@ TEST(Control, ContradictionsAreNamed) {
 }
 
 TEST(Control, StrangersAtThePortAreNoFailure) {
-  const int port = free_port();
+  const int port = free_port().value();
   std::jthread stranger([&] {
     Socket socket = Socket::connect("127.0.0.1", port, Clock::now() + Milliseconds(3000)).value();
     const std::string words = "GET / HTTP/1.1\r\n\r\n";
@@ -146,7 +146,7 @@ TEST(Control, StrangersAtThePortAreNoFailure) {
 }
 
 TEST(Control, WhoIsGoneIsNamedAtOnce) {
-  const int port = free_port();
+  const int port = free_port().value();
   std::vector<std::jthread> threads;
   for (int rank = 0; rank < 3; ++rank)
     threads.emplace_back([&, rank] {

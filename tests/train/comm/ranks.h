@@ -9,14 +9,10 @@
 
 #include <gtest/gtest.h>
 
+#include "core/free_port.h"
 #include "train/comm/comm.h"
 
 namespace forebay::train {
-
-/// A port that nobody listens on now.
-inline int free_port() {
-  return Socket::listen(0).value().local_port();
-}
 
 inline Timeouts quick() {
   return {.pg = Milliseconds(3000),
@@ -50,7 +46,7 @@ inline Result<Rank> join(const World& world, const Timeouts& timeouts, const Lin
 /// Runs `body` as each rank and shuts down; what a rank returned, by rank.
 inline std::vector<Result<void>> run_ranks(int size, const std::function<Result<void>(Rank&)>& body,
                                            const LinkOptions& link = {}, const Timeouts& timeouts = quick()) {
-  const int port = free_port();
+  const int port = free_port().value();
   std::vector<Result<void>> results(static_cast<size_t>(size));
   {
     std::vector<std::jthread> threads;

@@ -33,7 +33,7 @@ std::string read_all(int fd) {
 std::vector<Ended> run(int n_rounds, int die_rank, int die_at, const std::string& how,
                        Milliseconds patience) {
   constexpr int kSize = 3;
-  const std::string port = std::to_string(free_port());
+  const std::string port = std::to_string(free_port().value());
   std::vector<ChildProcess> children;
   for (int rank = 0; rank < kSize; ++rank) {
     ChildOptions options;

@@ -19,7 +19,7 @@ struct Ended {
 };
 
 std::vector<Ended> run(int size, const std::vector<std::string>& arguments) {
-  const std::string port = std::to_string(free_port());
+  const std::string port = std::to_string(free_port().value());
   std::vector<ChildProcess> children;
   for (int rank = 0; rank < size; ++rank) {
     ChildOptions options;
