@@ -4,7 +4,8 @@
     python3 -m venv peers && peers/bin/pip install xllamacpp==2026.10.11549 ik-llama-cpp-python==0.1.5 numpy
     peers/bin/python bench/peer_speed.py -m model.gguf --peer llama.cpp --prefill 512 --decode 32 --rounds 6
     peers/bin/python bench/peer_speed.py -m model.gguf --peer ik
-    ... --cgroup /sys/fs/cgroup/memory/small --forebay-opt="--budget 10G"     both in a group with a memory limit
+    ... --cgroup /sys/fs/cgroup/memory/a --peer-cgroup /sys/fs/cgroup/memory/b --forebay-opt="--budget 10G"
+                                                             each in a group of its own with the same memory limit
 
 A round is one run of each, the order changing every round; a ratio above 1 says that forebay took less time. The peer
 keeps its model loaded, reads its prompt in one batch, and repacks weights as it likes; forebay is started for each
@@ -102,10 +103,10 @@ def tokens(options):
     return [numbers.randrange(options.vocabulary) for _ in range(max(options.prefill, options.decode + 1) + 1)]
 
 
-def in_group(options):
+def in_group(folder):
     def enter():
-        if options.cgroup:
-            with open(os.path.join(options.cgroup, "cgroup.procs"), "w") as file:
+        if folder:
+            with open(os.path.join(folder, "cgroup.procs"), "w") as file:
                 file.write(str(os.getpid()))
     return enter
 
@@ -114,7 +115,7 @@ def forebay(options):
     command = [options.forebay, "bench", "-m", options.model, "--prefill", str(options.prefill) if options.prefill else "",
                "--decode", str(options.decode), "--repeat", "1", "-t", str(options.threads), "--json", "-q",
                *options.forebay_opt.split()]
-    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=in_group(options))
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=in_group(options.cgroup))
     if done.returncode != 0:
         raise SystemExit("forebay bench: " + done.stderr)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
@@ -132,7 +133,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--vocabulary", type=int, default=10000, help="random tokens are below this")
-    parser.add_argument("--cgroup", default="", help="a control group's folder, for both")
+    parser.add_argument("--cgroup", default="", help="a control group's folder, for forebay")
+    parser.add_argument("--peer-cgroup", default="", help="and for the other: pages that one read belong to its group")
     parser.add_argument("-v", "--verbose", action="store_true", help="show what the peer says")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -141,7 +143,7 @@ def main():
 
     peer = subprocess.Popen([sys.executable, __file__, "--worker", *sys.argv[1:]], stdin=subprocess.PIPE,
                             stdout=subprocess.PIPE, stderr=None if options.verbose else subprocess.DEVNULL, text=True,
-                            preexec_fn=in_group(options))
+                            preexec_fn=in_group(options.peer_cgroup))
 
     def answer():
         line = peer.stdout.readline()
