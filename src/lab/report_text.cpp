@@ -40,11 +40,13 @@ std::string numbers_table(const Report& report) {
       "all. G is the view KL over the control's at the same step.\n\n"
       "| cell | reward | val | KL dense | KL view | inflation | G | gap | bits fwd | bits bwd | step s |\n"
       "|---|---|---|---|---|---|---|---|---|---|---|\n";
-  for (const CellReport& cell : report.cells)
+  for (const CellReport& cell : report.cells) {
+    if (cell.series.last_step() == 0) continue;
     out += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", cell.name,
                        number(cell.reward), number(cell.accuracy), number(cell.dense_kl),
                        number(cell.view_kl), number(cell.inflation), number(cell.amplification),
                        number(cell.gap), number(cell.wire_fwd), number(cell.wire_bwd), number(cell.step_s));
+  }
   return out;
 }
 

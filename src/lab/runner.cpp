@@ -87,6 +87,7 @@ class CellRun {
 
  private:
   Result<void> record_cost(Clock::time_point now);
+  double since_start(Clock::time_point now) const;  // device seconds
   std::optional<Kill> reason_to_stop(Clock::time_point now) const;
   Result<std::string> ended(int code, const std::optional<Kill>& kill);
 
@@ -108,8 +109,12 @@ Result<void> CellRun::record_cost(Clock::time_point now) {
   return records_.append("cost", {{"cell", cell_.name}, {"device_s", seconds}});
 }
 
+double CellRun::since_start(Clock::time_point now) const {
+  return Seconds(now - start_).count() * static_cast<double>(program_.devices);
+}
+
 std::optional<Kill> CellRun::reason_to_stop(Clock::time_point now) const {
-  const double spent = Seconds(now - start_).count() * static_cast<double>(program_.devices);
+  const double spent = since_start(now);
   if (spent_before_ + spent >= program_.budget_s)
     return Kill{KillReason::kBudget, fmt::format("{:.0f} device seconds, the program's budget is {:.0f}",
                                                  spent_before_ + spent, program_.budget_s)};
@@ -160,6 +165,10 @@ Result<std::string> CellRun::run(std::stop_token stop) {
     const std::optional<int> code = child.finished();
     const Clock::time_point now = Clock::now();
     if (TRY(reader_.poll()) > 0) last_step_ = now;
+    if (!code && now - last_cost_ >= options_.cost_record)
+      options_.say(fmt::format("{}: step {}, {:.0f} of {:.0f} device seconds spent", cell_.name,
+                               reader_.series().last_step(), spent_before_ + since_start(now),
+                               program_.budget_s));
     if (code || stop.stop_requested() || now - last_cost_ >= options_.cost_record) TRY(record_cost(now));
     if (stop.stop_requested()) {
       child.stop(options_.grace);
