@@ -129,6 +129,9 @@ struct Comm::State {
 
   Result<void> queue(int to, Frame frame) {
     TRY(check_peer(to));
+    if (frame.bytes.size() > UINT32_MAX)
+      return Error{Code::kUnsupported, fmt::format("a message of {} bytes to rank {}, at most {}",
+                                                   frame.bytes.size(), to, UINT32_MAX)};
     Peer& peer = *peers[static_cast<size_t>(to)];
     std::unique_lock lock(peer.mutex);
     if (peer.send_error || peer.ended) {

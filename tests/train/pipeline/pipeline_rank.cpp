@@ -56,7 +56,9 @@ int main(int argc, char** argv) {
   const forebay::Result<forebay::World> world = forebay::world_from_environment();
   if (argc < 2 || !world) return 2;
   using forebay::train::Backend;
-  const Backend backend = std::strcmp(argv[1], "gloo") == 0 ? Backend::kGloo : Backend::kTcp;
+  Backend backend = Backend::kTcp;
+  if (std::strcmp(argv[1], "gloo") == 0) backend = Backend::kGloo;
+  if (std::strcmp(argv[1], "nccl") == 0) backend = Backend::kNccl;
   const forebay::Result<void> done = forebay::train::run(*world, backend, argc > 2 ? std::atoi(argv[2]) : -1);
   if (done) return 0;
   fmt::print("{}\n", done.error().message);

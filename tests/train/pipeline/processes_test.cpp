@@ -1,4 +1,4 @@
-// Stages as processes, over TCP and Gloo: the numbers of one process, and what is left when one dies.
+// Stages as processes, over TCP, Gloo and NCCL: the numbers of one process, and what is left when one dies.
 #include <chrono>
 #include <thread>
 
@@ -26,6 +26,7 @@ std::vector<Ended> run(int size, const std::vector<std::string>& arguments) {
     options.arguments.emplace_back(FOREBAY_PIPELINE_RANK);
     for (const std::string& argument : arguments) options.arguments.push_back(argument);
     options.environment = {{"RANK", std::to_string(rank)},
+                           {"LOCAL_RANK", std::to_string(rank)},
                            {"WORLD_SIZE", std::to_string(size)},
                            {"MASTER_ADDR", "127.0.0.1"},
                            {"MASTER_PORT", port},
@@ -90,6 +91,17 @@ TEST(Processes, OverGlooEqualOne) {
 }
 TEST(Processes, OverGlooADeathIsHeardOf) {
   expect_death_is_heard_of("gloo");
+}
+#endif
+
+#ifdef FOREBAY_HAS_NCCL
+TEST(Processes, OverNcclEqualOne) {
+  if (torch::cuda::device_count() < 2) GTEST_SKIP() << "NCCL wants a device for each of two processes";
+  expect_equal_to_one_process("nccl");
+}
+TEST(Processes, OverNcclADeathIsHeardOf) {
+  if (torch::cuda::device_count() < 3) GTEST_SKIP() << "NCCL wants a device for each of three processes";
+  expect_death_is_heard_of("nccl");
 }
 #endif
 
