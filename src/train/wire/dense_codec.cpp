@@ -17,7 +17,7 @@ class DenseCodec : public FieldCodec {
   Fields measure(const torch::Tensor& x_NW, const WireKey&, Leg) override {
     return {x_NW.to(torch::kBFloat16)};
   }
-  torch::Tensor rebuild(const Fields& fields, int64_t, const WireKey&, Leg, torch::Tensor&) override {
+  torch::Tensor rebuild(const Fields& fields, int64_t, const WireKey&, Leg, const torch::Tensor&) override {
     return fields[0].to(torch::kFloat);
   }
 };

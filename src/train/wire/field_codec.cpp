@@ -27,29 +27,22 @@ size_t FieldCodec::payload_bytes(int64_t n_rows, int64_t width, Leg leg) const {
 
 torch::Tensor FieldCodec::view(const torch::Tensor& x_NW, const WireKey& key, torch::Tensor* saved) {
   const torch::NoGradGuard no_grad;
-  torch::Tensor link;
-  torch::Tensor seen =
-      rebuild(measure(plain_rows(x_NW), key, Leg::kForward), x_NW.size(1), key, Leg::kForward, link);
-  if (saved != nullptr) *saved = link;
-  return seen;
+  const Fields measured = measure(plain_rows(x_NW), key, Leg::kForward);
+  const torch::Tensor kept = link(measured);
+  if (saved != nullptr) *saved = kept;
+  return rebuild(measured, x_NW.size(1), key, Leg::kForward, kept);
 }
 
 torch::Tensor FieldCodec::gradient_view(const torch::Tensor& g_NW, const WireKey& key,
                                         const torch::Tensor& saved) {
   const torch::NoGradGuard no_grad;
-  torch::Tensor link = saved;
-  return rebuild(measure(plain_rows(g_NW), key, Leg::kBackward), g_NW.size(1), key, Leg::kBackward, link);
+  return rebuild(measure(plain_rows(g_NW), key, Leg::kBackward), g_NW.size(1), key, Leg::kBackward, saved);
 }
 
 Payload FieldCodec::encode(const torch::Tensor& x_NW, const WireKey& key, torch::Tensor* saved) {
   const torch::NoGradGuard no_grad;
   const Fields measured = measure(plain_rows(x_NW), key, Leg::kForward);
-  if (saved != nullptr) {
-    // The receiver's link comes with its rows, and the sender's must be the same one.
-    torch::Tensor link;
-    rebuild(measured, x_NW.size(1), key, Leg::kForward, link);
-    *saved = link;
-  }
+  if (saved != nullptr) *saved = link(measured);
   return pack(measured, x_NW.size(0), x_NW.size(1), Leg::kForward);
 }
 
@@ -57,10 +50,9 @@ Result<torch::Tensor> FieldCodec::decode(const Payload& payload, int64_t n_rows,
                                          const WireKey& key, torch::Tensor* saved) {
   const torch::NoGradGuard no_grad;
   const Fields received = TRY(unpack(payload, n_rows, width, Leg::kForward));
-  torch::Tensor link;
-  torch::Tensor seen = rebuild(received, width, key, Leg::kForward, link);
-  if (saved != nullptr) *saved = link;
-  return seen;
+  const torch::Tensor kept = link(received);
+  if (saved != nullptr) *saved = kept;
+  return rebuild(received, width, key, Leg::kForward, kept);
 }
 
 Payload FieldCodec::encode_gradient(const torch::Tensor& g_NW, const WireKey& key, const torch::Tensor&) {
@@ -72,8 +64,7 @@ Result<torch::Tensor> FieldCodec::decode_gradient(const Payload& payload, int64_
                                                   const WireKey& key, const torch::Tensor& saved) {
   const torch::NoGradGuard no_grad;
   const Fields received = TRY(unpack(payload, n_rows, width, Leg::kBackward));
-  torch::Tensor link = saved;
-  return rebuild(received, width, key, Leg::kBackward, link);
+  return rebuild(received, width, key, Leg::kBackward, saved);
 }
 
 Payload FieldCodec::pack(const Fields& measured, int64_t n_rows, int64_t width, Leg leg) const {

@@ -38,10 +38,11 @@ class FieldCodec : public Codec {
   virtual std::vector<Field> fields(int64_t width, Leg leg) const = 0;
   /// Rows, f32 and contiguous, to fields.
   virtual Fields measure(const torch::Tensor& x_NW, const WireKey& key, Leg leg) = 0;
-  /// Fields to rows, f32. The forward leg writes what the backward one needs into `saved`, which the
-  /// backward one reads.
+  /// What sender and receiver keep of the forward leg's fields, for both legs; undefined: nothing.
+  virtual torch::Tensor link(const Fields& /*forward*/) { return {}; }
+  /// Fields to rows, f32. `saved` is the forward leg's link.
   virtual torch::Tensor rebuild(const Fields& fields, int64_t width, const WireKey& key, Leg leg,
-                                torch::Tensor& saved) = 0;
+                                const torch::Tensor& saved) = 0;
 
  private:
   Payload pack(const Fields& measured, int64_t n_rows, int64_t width, Leg leg) const;

@@ -9,67 +9,58 @@
 #include <fmt/format.h>
 
 #include "core/ensure.h"
-#include "train/wire/basis.h"
+#include "train/wire/basis_codec.h"
 #include "train/wire/codecs.h"
-#include "train/wire/field_codec.h"
 
 namespace forebay::train {
 namespace {
 
-class FrlrCodec : public FieldCodec {
+class FrlrCodec : public BasisCodec {
  public:
   FrlrCodec(const CodecOptions& options, int64_t width)
-      : is_unbiased_(options.name == "frlr-unbiased"),
-        rank_(options.rank),
+      : BasisCodec(options, width),
+        is_unbiased_(options.name == "frlr-unbiased"),
         gamma_(is_unbiased_ ? static_cast<double>(width) / static_cast<double>(options.k_residual)
                             : options.gamma_max),
-        masks_(options.k_residual, options.scope),
-        bank_(width, options.rank, options.seed, options.accumulate) {}
+        masks_(options.k_residual, options.scope) {}
 
   std::string name() const override {
-    return fmt::format("frlr{} r={} k={}", is_unbiased_ ? "-unbiased" : "", rank_, masks_.k());
+    return fmt::format("frlr{} r={} k={}", is_unbiased_ ? "-unbiased" : "", rank(), masks_.k());
   }
   Bias bias() const override { return is_unbiased_ ? Bias::kUnbiased : Bias::kBiased; }
   double forward_bits(int64_t width) const override { return backward_bits(width) + (is_unbiased_ ? 0 : 16); }
-  double backward_bits(int64_t) const override { return 16.0 * static_cast<double>(rank_ + masks_.k()); }
-  BasisBank* basis() override { return &bank_; }
-  uint64_t state_id() const override { return bank_.id(); }
-  std::map<std::string, torch::Tensor> state() const override { return bank_.state(); }
-  Result<void> restore(const std::map<std::string, torch::Tensor>& state) override {
-    return bank_.restore(state);
-  }
+  double backward_bits(int64_t) const override { return 16.0 * static_cast<double>(rank() + masks_.k()); }
 
  protected:
   std::vector<Field> fields(int64_t, Leg leg) const override {
-    if (leg == Leg::kBackward || is_unbiased_) return {{rank_, 16}, {masks_.k(), 16}};
-    return {{rank_, 16}, {masks_.k(), 16}, {1, 16}};
+    if (leg == Leg::kBackward || is_unbiased_) return {{rank(), 16}, {masks_.k(), 16}};
+    return {{rank(), 16}, {masks_.k(), 16}, {1, 16}};
   }
 
   Fields measure(const torch::Tensor& x_NW, const WireKey& key, Leg leg) override {
-    const torch::Tensor& q_WR = bank_.active(key.boundary, x_NW.device());
     const Subset subset = masks_.subset(key, x_NW.size(0), x_NW.size(1), x_NW.device());
-    torch::Tensor c_NR = x_NW.matmul(q_WR).to(torch::kBFloat16);
+    torch::Tensor c_NR = project(x_NW, key).to(torch::kBFloat16);
     if (leg == Leg::kBackward) return {std::move(c_NR), subset.take(x_NW).to(torch::kBFloat16)};
     // Of c as it is sent: what its rounding loses is part of the residual.
-    const torch::Tensor e_NW = x_NW - c_NR.to(torch::kFloat).matmul(q_WR.t());
+    const torch::Tensor e_NW = x_NW - expand(c_NR.to(torch::kFloat), key);
     Fields sent = {std::move(c_NR), subset.take(e_NW).to(torch::kBFloat16)};
     if (!is_unbiased_) sent.push_back(e_NW.norm(2, {1}, /*keepdim=*/true).to(torch::kBFloat16));
     return sent;
   }
 
+  torch::Tensor link(const Fields& forward) override {
+    if (is_unbiased_) return {};
+    return norm_matching_gamma(forward[1].to(torch::kFloat), forward[2].to(torch::kFloat));
+  }
+
   torch::Tensor rebuild(const Fields& fields, int64_t width, const WireKey& key, Leg leg,
-                        torch::Tensor& saved) override {
-    const torch::Tensor& q_WR = bank_.active(key.boundary, fields[0].device());
+                        const torch::Tensor& saved) override {
+    ENSURE(is_unbiased_ || saved.defined(), "frlr: a gradient without the gamma of its forward pass");
     const Subset subset = masks_.subset(key, fields[0].size(0), width, fields[0].device());
     const torch::Tensor c_NR = fields[0].to(torch::kFloat);
-    const torch::Tensor part_NK = fields[1].to(torch::kFloat);
-    if (leg == Leg::kForward) {
-      if (!is_unbiased_) saved = norm_matching_gamma(part_NK, fields[2].to(torch::kFloat));
-      return c_NR.matmul(q_WR.t()).add_(subset.spread(scaled(part_NK, saved)));
-    }
-    ENSURE(is_unbiased_ || saved.defined(), "frlr: a gradient without the gamma of its forward pass");
-    const torch::Tensor s_NW = subset.spread(scaled(part_NK, saved));
-    return (c_NR - s_NW.matmul(q_WR)).matmul(q_WR.t()).add_(s_NW);
+    const torch::Tensor s_NW = subset.spread(scaled(fields[1].to(torch::kFloat), saved));
+    if (leg == Leg::kForward) return expand(c_NR, key).add_(s_NW);
+    return expand(c_NR - project(s_NW, key), key).add_(s_NW);
   }
 
  private:
@@ -84,10 +75,8 @@ class FrlrCodec : public FieldCodec {
   }
 
   bool is_unbiased_;
-  int64_t rank_;
   double gamma_;  // the unbiased gain, or the limit of the norm-matching one
   MaskSource masks_;
-  BasisBank bank_;
 };
 
 }  // namespace

@@ -26,7 +26,7 @@ class PrfCodec : public FieldCodec {
     return {subset.take(x_NW).to(torch::kBFloat16)};
   }
   torch::Tensor rebuild(const Fields& fields, int64_t width, const WireKey& key, Leg,
-                        torch::Tensor&) override {
+                        const torch::Tensor&) override {
     const Subset subset = masks_.subset(key, fields[0].size(0), width, fields[0].device());
     return subset.spread(fields[0].to(torch::kFloat).mul_(gain_.value));
   }

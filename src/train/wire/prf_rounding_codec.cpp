@@ -38,7 +38,7 @@ class PrfRoundingCodec : public FieldCodec {
     return {std::move(coded.scales_NG), std::move(coded.codes_NW)};
   }
   torch::Tensor rebuild(const Fields& fields, int64_t width, const WireKey& key, Leg,
-                        torch::Tensor&) override {
+                        const torch::Tensor&) override {
     const Subset subset = masks_.subset(key, fields[1].size(0), width, fields[1].device());
     return subset.spread(quantizer_.dequantize({fields[1], fields[0]}).mul_(gain_.value));
   }

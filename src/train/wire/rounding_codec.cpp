@@ -33,7 +33,7 @@ class RoundingCodec : public FieldCodec {
     Quantizer::Coded coded = quantizer_.quantize(x_NW, key, leg);
     return {std::move(coded.scales_NG), std::move(coded.codes_NW)};
   }
-  torch::Tensor rebuild(const Fields& fields, int64_t, const WireKey&, Leg, torch::Tensor&) override {
+  torch::Tensor rebuild(const Fields& fields, int64_t, const WireKey&, Leg, const torch::Tensor&) override {
     return quantizer_.dequantize({fields[1], fields[0]});
   }
 
