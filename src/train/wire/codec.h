@@ -15,6 +15,8 @@
 
 #include "forebay/result.h"
 
+#include "train/wire/payload.h"
+
 namespace forebay::train {
 
 class BasisBank;
@@ -32,16 +34,8 @@ struct WireKey {
   int64_t first_row = 0;
 };
 
-/// Activations go forward, gradients come back.
-enum class Leg { kForward, kBackward };
-
 /// Codecs say what they are; the launch test (self_test.h) holds them to it.
 enum class Bias { kUnbiased, kBiased };
-
-struct Payload {
-  std::vector<uint8_t> bytes;  // exactly what is sent
-  double logical_bits = 0;     // what a packed stream of fractional groups would take; bytes * 8 is not less
-};
 
 /// Rows are [N, W] on any device, f32 inside (other float types are widened); what comes out is f32 and has
 /// no gradient. Confined to the thread of its stage. One codec serves all boundaries of its process. A codec

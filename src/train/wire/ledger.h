@@ -12,7 +12,7 @@
 
 #include "forebay/result.h"
 
-#include "train/wire/codec.h"
+#include "train/wire/payload.h"
 
 namespace forebay::train {
 

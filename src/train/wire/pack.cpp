@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "train/wire/quantize_rows.h"
+
 namespace forebay::train {
 
 static_assert(std::endian::native == std::endian::little, "tensors are viewed as little-endian bytes");
@@ -11,6 +13,22 @@ static_assert(std::endian::native == std::endian::little, "tensors are viewed as
 torch::Tensor pack_bits(const torch::Tensor& codes, int bits) {
   const torch::Tensor flat = codes.reshape({-1});
   if (bits == 8) return flat.contiguous();
+  if (!flat.is_cpu()) return pack_bits_with_tensors(flat, bits);
+  const torch::Tensor packed = torch::empty({packed_bytes(flat.numel(), bits)}, torch::kUInt8);
+  pack_codes(flat.contiguous().data_ptr<uint8_t>(), flat.numel(), bits, packed.data_ptr<uint8_t>());
+  return packed;
+}
+
+torch::Tensor unpack_bits(const torch::Tensor& packed, int64_t n_codes, int bits) {
+  if (bits == 8) return packed;
+  if (!packed.is_cpu()) return unpack_bits_with_tensors(packed, n_codes, bits);
+  const torch::Tensor codes = torch::empty({n_codes}, torch::kUInt8);
+  unpack_codes(packed.contiguous().data_ptr<uint8_t>(), n_codes, bits, codes.data_ptr<uint8_t>());
+  return codes;
+}
+
+torch::Tensor pack_bits_with_tensors(const torch::Tensor& codes, int bits) {
+  const torch::Tensor flat = codes.reshape({-1});
   const int64_t n = flat.numel();
   const int64_t n_words = (n + 7) / 8;
   const torch::Tensor by_word =
@@ -23,8 +41,7 @@ torch::Tensor pack_bits(const torch::Tensor& codes, int bits) {
   return bytes.reshape({-1}).slice(0, 0, packed_bytes(n, bits)).contiguous();
 }
 
-torch::Tensor unpack_bits(const torch::Tensor& packed, int64_t n_codes, int bits) {
-  if (bits == 8) return packed;
+torch::Tensor unpack_bits_with_tensors(const torch::Tensor& packed, int64_t n_codes, int bits) {
   const int64_t n_words = (n_codes + 7) / 8;
   const torch::Tensor by_word = torch::constant_pad_nd(packed, {0, n_words * bits - packed.numel()})
                                     .reshape({n_words, bits})

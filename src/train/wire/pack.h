@@ -19,6 +19,10 @@ torch::Tensor pack_bits(const torch::Tensor& codes, int bits);
 /// The reverse: uint8 [n_codes]. packed must hold packed_bytes(n_codes, bits).
 torch::Tensor unpack_bits(const torch::Tensor& packed, int64_t n_codes, int bits);
 
+/// The same on any device, which the two above take where it is not the CPU. bits 1..7.
+torch::Tensor pack_bits_with_tensors(const torch::Tensor& codes, int bits);
+torch::Tensor unpack_bits_with_tensors(const torch::Tensor& packed, int64_t n_codes, int bits);
+
 /// bf16, any shape -> uint8 [2 n], little-endian; and back.
 torch::Tensor bf16_bytes(const torch::Tensor& values);
 torch::Tensor bf16_from_bytes(const torch::Tensor& bytes);

@@ -26,15 +26,21 @@ class Quantizer {
     torch::Tensor codes_NW;   // uint8
     torch::Tensor scales_NG;  // bf16, never below a group's largest absolute value
   };
+  /// x f32, contiguous. On the CPU row by row (quantize_rows.h), elsewhere with tensors.
   Coded quantize(const torch::Tensor& x_NW, const WireKey& key, Leg leg);
   torch::Tensor dequantize(const Coded& coded) const;
+
+  /// The definition, on any device: the same to the bit, but for the codes of groups whose scale is not
+  /// finite, which come back as NaN whatever the codes.
+  Coded quantize_with_tensors(const torch::Tensor& x_NW, const WireKey& key, Leg leg);
+  torch::Tensor dequantize_with_tensors(const Coded& coded) const;
 
   /// How many passes had noise of their own (share = false); state of a run.
   int64_t n_passes() const { return n_passes_; }
   void set_n_passes(int64_t n) { n_passes_ = n; }
 
  private:
-  torch::Tensor noise(const torch::Tensor& like_NW, const WireKey& key, Leg leg);
+  uint64_t noise_stream(const WireKey& key, Leg leg);
 
   int bits_;
   int64_t group_;

@@ -1,6 +1,7 @@
 // How far the receiver's rows are from the sender's, against the table of the trainer's specification:
 // Gaussian rows, groups of 32, no basis learned.
 #include <cmath>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -73,6 +74,40 @@ TEST(ErrorEnergy, OfBasisAndResidualAtARandomBasis) {
   EXPECT_NEAR(of_matched, 2 * (1 - c) * (1 - std::sqrt(r)), 0.02);
   EXPECT_NEAR(of_unbiased, (1 - c) * (1 / r - 1), 1.0);
   EXPECT_NEAR(error_energy(*held, x, 1), 1 - captured_energy(x, held->basis()->active(0, torch::kCPU)), 1e-3);
+}
+
+TEST(Quantizer, RowsHoldTheBitsOfTensors) {
+  torch::manual_seed(1);
+  for (const bool stochastic : {true, false})
+    for (int bits = 1; bits <= 8; ++bits)
+      for (const auto& [width, group] :
+           {std::pair<int64_t, int64_t>{1, 32}, {100, 32}, {1024, 32}, {300, 130}}) {
+        const CodecOptions options{.bits = bits, .group = group};
+        Quantizer quantizer(options, stochastic);
+        torch::Tensor x = torch::randn({9, width});
+        x[1] *= 1e-30;
+        x[2] *= 1e30;
+        x[3].zero_();
+        x[4] *= 1e-35;                // counts as zero
+        x[5] = x[5].sign() * 3.3e38;  // the scale is infinite
+        x[6][width / 2] = std::nan("");
+        x[7][0] = -std::numeric_limits<float>::infinity();
+        const WireKey key{.seed = 5, .step = 3, .boundary = 1, .first_row = 70};
+        const Quantizer::Coded rows = quantizer.quantize(x, key, Leg::kBackward);
+        const Quantizer::Coded tensors = quantizer.quantize_with_tensors(x, key, Leg::kBackward);
+        // Any NaN is a NaN.
+        EXPECT_TRUE(torch::allclose(rows.scales_NG, tensors.scales_NG, 0, 0, /*equal_nan=*/true))
+            << bits << " " << width;
+        const torch::Tensor finite =
+            rows.scales_NG.to(torch::kFloat).isfinite().repeat_interleave(group, 1).slice(1, 0, width);
+        EXPECT_TRUE(torch::equal(rows.codes_NW.masked_select(finite), tensors.codes_NW.masked_select(finite)))
+            << bits << " " << width;
+        const torch::Tensor back = quantizer.dequantize(rows),
+                            same = quantizer.dequantize_with_tensors(tensors);
+        EXPECT_TRUE(torch::equal(back.isnan(), same.isnan())) << bits << " " << width;
+        EXPECT_TRUE(torch::equal(back.nan_to_num(), same.nan_to_num())) << bits << " " << width;
+        EXPECT_FALSE(back.isfinite().logical_and(finite.logical_not()).any().item<bool>());
+      }
 }
 
 TEST(Quantizer, TheScaleIsNeverBelowTheLargest) {
