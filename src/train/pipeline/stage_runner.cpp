@@ -153,7 +153,7 @@ class DistributedRunner : public StageRunner {
     torch::Tensor gradient_BTW;
     if (!has_head()) gradient_BTW = TRY(receive_back(i));
     {
-      const Timed compute(times_.compute);
+      const Timed compute(times_.compute), backward(times_.backward);
       gradient_BTW = has_head()
                          ? stage_.backward_loss([&](const torch::Tensor& logits) { return loss(i, logits); })
                          : stage_.backward(gradient_BTW);

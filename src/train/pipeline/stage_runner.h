@@ -30,9 +30,10 @@ struct StagePipeline {
 /// Where the time of train() and forward() went, in seconds.
 struct PipelineTimes {
   double total = 0;
-  double compute = 0;  // the stage's own layers, and the loss
-  double codec = 0;    // encode and decode
-  double wait = 0;     // for rows and gradients of others: bubble, link, slower stages
+  double compute = 0;   // the stage's own layers, and the loss
+  double backward = 0;  // of compute, the backward passes
+  double codec = 0;     // encode and decode
+  double wait = 0;      // for rows and gradients of others: bubble, link, slower stages
 };
 
 /// Confined. Errors of Comm, and of any process: whatever ends train() or forward() in one ends it in all,

@@ -1,8 +1,7 @@
 // The order of work, for every stage of pipelines of many shapes.
 #include "train/pipeline/schedule.h"
 
-#include <algorithm>
-#include <map>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -30,47 +29,31 @@ TEST(Schedule, EachMicroBatchOnceInOrderAndFewInFlight) {
       }
 }
 
-/// When all stages are done, if every piece of work takes one unit and messages none; negative: stuck.
-int64_t makespan(int64_t n_stages, size_t n) {
-  std::vector<std::vector<StageWork>> orders;
-  for (int64_t stage = 0; stage < n_stages; ++stage)
-    orders.push_back(one_forward_one_backward(stage, n_stages, n));
-  std::vector<size_t> next(orders.size(), 0);
-  std::vector<int64_t> free_at(orders.size(), 0);
-  std::map<std::pair<int, std::pair<int64_t, size_t>>, int64_t> done;  // kind, stage, micro-batch
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (int64_t stage = 0; stage < n_stages; ++stage) {
-      const auto index = static_cast<size_t>(stage);
-      if (next[index] == orders[index].size()) continue;
-      const StageWork work = orders[index][next[index]];
-      int64_t ready = 0;
-      const bool is_forward = work.kind == Kind::kForward;
-      const int64_t before = is_forward ? stage - 1 : stage + 1;
-      if (before >= 0 && before < n_stages) {
-        const auto found = done.find({is_forward ? 0 : 1, {before, work.micro_batch}});
-        if (found == done.end()) continue;
-        ready = found->second;
-      }
-      free_at[index] = std::max(free_at[index], ready) + 1;
-      done[{is_forward ? 0 : 1, {stage, work.micro_batch}}] = free_at[index];
-      ++next[index];
-      moved = true;
-    }
-  }
-  for (size_t stage = 0; stage < orders.size(); ++stage)
-    if (next[stage] != orders[stage].size()) return -1;
-  return *std::max_element(free_at.begin(), free_at.end());
-}
-
 TEST(Schedule, IsNeverStuckAndHasTheBubbleOfItsFormula) {
   for (int64_t n_stages = 1; n_stages <= 8; ++n_stages)
     for (size_t n = 1; n <= 20; ++n) {
-      const int64_t time = makespan(n_stages, n);
-      EXPECT_EQ(time, 2 * (static_cast<int64_t>(n) + n_stages - 1)) << n_stages << " stages, " << n;
-      const double idle = 1 - static_cast<double>(2 * n) / static_cast<double>(time);
-      EXPECT_NEAR(idle, bubble_share(n_stages, n), 1e-12);
+      const std::vector<StageSeconds> equal(static_cast<size_t>(n_stages), {1, 2});
+      const double time = predicted_step_s(equal, n);
+      EXPECT_EQ(time, 3 * static_cast<double>(static_cast<int64_t>(n) + n_stages - 1))
+          << n_stages << " stages, " << n;
+      EXPECT_NEAR(1 - 3 * static_cast<double>(n) / time, bubble_share(n_stages, n), 1e-12);
     }
+}
+
+TEST(Schedule, TheSlowestStageSetsThePace) {
+  const std::vector<StageSeconds> stages = {{1, 2}, {2, 5}, {1, 1}};
+  EXPECT_EQ(predicted_step_s(stages, 1), 12);
+  EXPECT_LE(predicted_step_s(stages, 9), 8 * 7 + 12);
+  EXPECT_GE(predicted_step_s(stages, 9),
+            9 * 7 + 1 + 2);  // before its first and behind its last piece of work
+}
+
+TEST(Schedule, MessagesTakeTheirTime) {
+  const std::vector<StageSeconds> two = {{1, 2}, {1, 2}};
+  EXPECT_EQ(predicted_step_s(two, 1, {.busy = 3, .latency = 10}, {.busy = 5, .latency = 20}), 6 + 13 + 25);
+  // A link slower than the stages sets the pace instead: each way has all the messages one behind the other.
+  EXPECT_GE(predicted_step_s(two, 10, {.busy = 50}, {}), 10 * 50 + 6);
+  EXPECT_EQ(predicted_step_s(std::vector<StageSeconds>{{1, 2}}, 10, {.busy = 50, .latency = 50}), 30);
 }
 
 }  // namespace
