@@ -2,7 +2,8 @@
 // pipeline, with the layers of a real model:
 //
 //   forebay launch -n 4 -- pipeline_bench codecs MODEL      codec share of each codec
-//   forebay launch -n 2 -- pipeline_bench link MODEL        step time over emulated links, measured and predicted
+//   forebay launch -n 2 -- pipeline_bench link MODEL        step time over emulated links, measured and
+//   predicted
 //
 // More arguments, in this order: micro-batches (8), rows of each (4), tokens of a row (64), steps (3).
 // A thread a process; the prediction holds where each has a core of its own.
@@ -38,8 +39,9 @@ std::vector<std::pair<std::string, CodecOptions>> codecs() {
   const auto with = [](const char* name, int bits) {
     return CodecOptions{.name = name, .keep = 0.05, .bits = bits, .rank = 32, .k_residual = 18};
   };
-  return {{"dense", with("dense", 4)},       {"prf", with("prf", 4)},     {"sr b=4", with("sr", 4)},
-          {"rn b=4", with("rn", 4)},         {"prf-sr b=2", with("prf-sr", 2)}, {"powersgd", with("powersgd", 4)},
+  return {{"dense", with("dense", 4)},       {"prf", with("prf", 4)},
+          {"sr b=4", with("sr", 4)},         {"rn b=4", with("rn", 4)},
+          {"prf-sr b=2", with("prf-sr", 2)}, {"powersgd", with("powersgd", 4)},
           {"frlr", with("frlr", 4)},         {"frlr-unbiased", with("frlr-unbiased", 4)}};
 }
 
@@ -65,7 +67,8 @@ struct Times {
 /// The median of the steps by the step's own time; bases of codecs are refreshed each step, beside the clock.
 Result<Times> measure(const Plan& plan, Net& net, Comm& pipe, Codec* codec) {
   const auto n_boundaries = static_cast<size_t>(pipe.size()) - 1;
-  StagePipeline pipeline{.codecs = std::vector<Codec*>(codec == nullptr ? 0 : n_boundaries, codec), .seed = 7};
+  StagePipeline pipeline{.codecs = std::vector<Codec*>(codec == nullptr ? 0 : n_boundaries, codec),
+                         .seed = 7};
   const std::unique_ptr<StageRunner> runner = TRY(make_stage_runner(net, pipe, std::move(pipeline)));
   const std::vector<MicroBatch> batches = random_rows(plan, net.config().n_vocab);
   const auto loss = [&](size_t i, const torch::Tensor& logits) {
@@ -131,8 +134,9 @@ double predicted(const Plan& plan, const std::vector<Times>& all, const LinkOpti
 
 Result<void> codec_shares(const Plan& plan, Net& net, Comm& pipe) {
   if (pipe.rank() == 0)
-    fmt::print("| codec | step s | layers s | codec s | codec / (codec + layers) | codec / step | bytes sent |\n"
-               "|---|---|---|---|---|---|---|\n");
+    fmt::print(
+        "| codec | step s | layers s | codec s | codec / (codec + layers) | codec / step | bytes sent |\n"
+        "|---|---|---|---|---|---|---|\n");
   for (const auto& [label, options] : codecs()) {
     const std::unique_ptr<Codec> codec = TRY(make_codec(options, net.boundary_width()));
     const Times mine = TRY(measure(plan, net, pipe, codec.get()));
@@ -140,12 +144,13 @@ Result<void> codec_shares(const Plan& plan, Net& net, Comm& pipe) {
     if (pipe.rank() > 0) continue;
     double bytes = 0;
     for (const Times& times : all) bytes += times.bytes_sent;
-    fmt::print("| {} | {:.2f} | {:.2f} | {:.3f} | {:.1f} % | {:.1f} % | {:.3g} |\n", label,
-               slowest(all, [](const Times& t) { return t.step; }),
-               slowest(all, [](const Times& t) { return t.forward + t.backward; }),
-               slowest(all, [](const Times& t) { return t.codec; }),
-               100 * slowest(all, [](const Times& t) { return t.codec / (t.codec + t.forward + t.backward); }),
-               100 * slowest(all, [](const Times& t) { return t.codec / t.step; }), bytes);
+    fmt::print(
+        "| {} | {:.2f} | {:.2f} | {:.3f} | {:.1f} % | {:.1f} % | {:.3g} |\n", label,
+        slowest(all, [](const Times& t) { return t.step; }),
+        slowest(all, [](const Times& t) { return t.forward + t.backward; }),
+        slowest(all, [](const Times& t) { return t.codec; }),
+        100 * slowest(all, [](const Times& t) { return t.codec / (t.codec + t.forward + t.backward); }),
+        100 * slowest(all, [](const Times& t) { return t.codec / t.step; }), bytes);
     std::fflush(stdout);
   }
   return {};
@@ -162,10 +167,11 @@ Result<void> link_times(const Plan& plan, const World& world, Net& net, Control&
                         {"2 MB/s, 20 ms", {.bytes_per_second = 2e6, .latency_s = 0.02}},
                         {"200 kB/s, 20 ms", {.bytes_per_second = 2e5, .latency_s = 0.02}}};
   if (world.rank == 0)
-    fmt::print("{} stages, {} micro-batches: bubble of equal stages {:.1f} %\n\n"
-               "| link | codec | step s | predicted s | idle | predicted | link busy s | bytes / rate s |\n"
-               "|---|---|---|---|---|---|---|---|\n",
-               world.size, plan.n_micro_batches, 100 * bubble_share(world.size, plan.n_micro_batches));
+    fmt::print(
+        "{} stages, {} micro-batches: bubble of equal stages {:.1f} %\n\n"
+        "| link | codec | step s | predicted s | idle | predicted | link busy s | bytes / rate s |\n"
+        "|---|---|---|---|---|---|---|---|\n",
+        world.size, plan.n_micro_batches, 100 * bubble_share(world.size, plan.n_micro_batches));
   for (const Link& link : links)
     for (const char* name : {"dense", "prf"}) {
       const std::string circuit = fmt::format("{} {}", link.label, name);
@@ -176,14 +182,14 @@ Result<void> link_times(const Plan& plan, const World& world, Net& net, Control&
       const std::vector<Times> all = TRY(everyones(mine, pipe));
       TRY(pipe.shutdown());
       if (world.rank > 0) continue;
-      const double message_bytes =
-          static_cast<double>(codec->payload_bytes(plan.rows * plan.tokens, net.boundary_width(), Leg::kForward));
+      const double message_bytes = static_cast<double>(
+          codec->payload_bytes(plan.rows * plan.tokens, net.boundary_width(), Leg::kForward));
       const double step = slowest(all, [](const Times& t) { return t.step; });
       const double formula = predicted(plan, all, link.options, message_bytes);
       const double work = slowest(all, [](const Times& t) { return t.forward + t.backward + t.codec; });
       const double rate = link.options.bytes_per_second;
-      fmt::print("| {} | {} | {:.3f} | {:.3f} | {:.1f} % | {:.1f} % | {:.3f} | {:.3f} |\n", link.label, name, step,
-                 formula, 100 * (1 - work / step), 100 * (1 - work / formula), mine.link_busy,
+      fmt::print("| {} | {} | {:.3f} | {:.3f} | {:.1f} % | {:.1f} % | {:.3f} | {:.3f} |\n", link.label, name,
+                 step, formula, 100 * (1 - work / step), 100 * (1 - work / formula), mine.link_busy,
                  rate > 0 ? mine.bytes_sent / rate : 0);
       std::fflush(stdout);
     }
@@ -211,8 +217,9 @@ int main(int argc, char** argv) {
   const std::string question = argc > 2 ? argv[1] : "";
   const forebay::Result<forebay::World> world = forebay::world_from_environment();
   if (!world || world->size < 2 || (question != "codecs" && question != "link")) {
-    fmt::print(stderr, "usage: forebay launch -n N -- pipeline_bench codecs|link MODEL [micro-batches rows "
-                       "tokens steps]\n");
+    fmt::print(stderr,
+               "usage: forebay launch -n N -- pipeline_bench codecs|link MODEL [micro-batches rows "
+               "tokens steps]\n");
     return 2;
   }
   forebay::train::Plan plan{.question = question, .model = argv[2]};

@@ -99,7 +99,8 @@ void unpack_codes(const uint8_t* packed, int64_t n, int bits, uint8_t* codes) {
   for (int64_t begin = 0; begin < n; begin += 8) {
     const int64_t n_codes = std::min<int64_t>(8, n - begin);
     uint64_t word = 0;
-    for (int64_t i = 0; i < (n_codes * bits + 7) / 8; ++i) word |= static_cast<uint64_t>(*packed++) << (8 * i);
+    for (int64_t i = 0; i < (n_codes * bits + 7) / 8; ++i)
+      word |= static_cast<uint64_t>(*packed++) << (8 * i);
     for (int64_t i = 0; i < n_codes; ++i) codes[begin + i] = static_cast<uint8_t>(word >> (bits * i) & mask);
   }
 }
