@@ -6,18 +6,19 @@ namespace forebay {
 
 /// Shared by the storage and the files it opened, which may outlive it.
 struct FaultyStorage::Counter {
-  explicit Counter(FaultPlan p) : plan(p) {}
+  explicit Counter(FaultPlan p) : plan(p), fail_at(p.fail_at) {}
 
   /// Counts one operation; an Error when it is one that must fail.
   Result<void> step(StorageOp op, const Path& path) {
-    if (op != plan.op || plan.fail_at <= 0) return {};
+    if (op != plan.op || fail_at <= 0) return {};
     const int n = ++n_ops;
-    if (n < plan.fail_at || (n > plan.fail_at && !plan.keep_failing)) return {};
+    if (n < fail_at || (n > fail_at && !plan.keep_failing)) return {};
     ++n_faults;
     return Error{plan.code, fmt::format("{}: {}", path.string(), plan.reason)};
   }
 
   const FaultPlan plan;
+  std::atomic<int> fail_at;
   std::atomic<int> n_ops = 0;
   std::atomic<int> n_faults = 0;
 };
@@ -89,6 +90,12 @@ class FaultyWritableFile : public WritableFile {
 
 FaultyStorage::FaultyStorage(Storage& below, FaultPlan plan)
     : below_(below), counter_(std::make_shared<Counter>(plan)) {}
+
+void FaultyStorage::arm(int fail_at) {
+  counter_->fail_at = 0;
+  counter_->n_ops = counter_->n_faults = 0;
+  counter_->fail_at = fail_at;
+}
 
 int FaultyStorage::n_faults() const {
   return counter_->n_faults;

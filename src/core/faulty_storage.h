@@ -25,6 +25,8 @@ class FaultyStorage : public Storage {
   FaultyStorage(Storage& below, FaultPlan plan);
   /// How many faults were returned so far: 0 after a run means the run met none.
   int n_faults() const;
+  /// Counts from here: the fail_at-th operation from now on fails. While none is under way.
+  void arm(int fail_at);
 
   Result<std::unique_ptr<ReadableFile>> open(const Path& path) override;
   Result<std::unique_ptr<ReadableFile>> open_direct(const Path& path) override;
