@@ -33,11 +33,9 @@ void register_all() {
   for (uint32_t id = 0; id < 64; ++id) {
     const std::optional<DType> type = dtype_from_id(id);
     if (!type || find_codec(*type) == nullptr) continue;
-    for (Isa isa : {Isa::kReference, Isa::kAvx2}) {
-      if (isa == Isa::kAvx2 &&
-          (best_isa() != Isa::kAvx2 || find_decoder(*type, isa) == find_codec(*type)->decode))
-        continue;
-      const std::string name = std::string(name_of(*type)) + (isa == Isa::kAvx2 ? "/avx2" : "/reference");
+    for (Isa isa : {Isa::kReference, best_isa()}) {
+      if (isa != Isa::kReference && find_decoder(*type, isa) == find_codec(*type)->decode) continue;
+      const std::string name = std::string(name_of(*type)) + "/" + std::string(name_of(isa));
       benchmark::RegisterBenchmark(name.c_str(),
                                    [type, isa](benchmark::State& state) { decode_rows(state, *type, isa); });
     }

@@ -1,15 +1,18 @@
 // How fast are matrix products with each block format, and how near to what memory can give? For every type
 // three arms in turn over the same bytes: reading them, int8 activations, exact activations.
 //   matmul_bench [--types Q4_K,Q2_0] [--k 2048] [--rows 1] [--mib 1024] [--threads 2] [--rounds 9]
-//   [--no-exact] [--no-vnni] [--processor-time]
+//   [--no-exact] [--no-vnni] [--huge-pages] [--processor-time]
 // --rows is the number of activation rows, --mib the size of the matrix. --processor-time divides by the time
-// that the threads ran instead of the time that passed, for a machine with other work.
+// that the threads ran instead of the time that passed, for a machine with other work. --huge-pages compares
+// the same product over a copy of the matrix in huge pages.
 #include <cstring>
 #include <iostream>
 #include <random>
+#include <span>
 #include <string>
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include "ceilings.h"
 #include "kernels/matmul.h"
@@ -22,22 +25,34 @@ struct Options {
   std::vector<DType> types = {DType::kQ4_K, DType::kQ2_0, DType::kQ8_0, DType::kIQ2_XS};
   int64_t k = 2048, rows = 1, mib = 1024;
   int threads = 0, rounds = 9;
-  bool exact = true, vnni = true;
+  bool exact = true, vnni = true, huge = false;
   paired::Clock clock = paired::Clock::kWall;
 };
 
 /// Blocks of random codes whose half-precision fields, wherever they are, are ordinary numbers.
-std::vector<std::byte> random_bytes(size_t n) {
+void fill(std::span<std::byte> bytes) {
   std::mt19937 random(1);
-  std::vector<std::byte> bytes(n);
+  const size_t n = bytes.size();
   constexpr size_t kPattern = 1 << 20;
   for (size_t i = 0; i < std::min(n, kPattern); ++i) bytes[i] = static_cast<std::byte>((random() & 0x3b) | 4);
   for (size_t i = kPattern; i < n; i += kPattern)
     std::memcpy(&bytes[i], bytes.data(), std::min(kPattern, n - i));
-  return bytes;
 }
 
-void measure(const Options& o, DType type, ThreadPool& pool, std::vector<std::byte>& bytes) {
+/// Memory in pages of the kind asked for, as far as the system has them.
+std::span<std::byte> pages(size_t n, bool huge) {
+  constexpr size_t kHuge = size_t{2} << 20;
+  n = (n + kHuge - 1) / kHuge * kHuge;
+  void* raw = ::mmap(nullptr, n + kHuge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (raw == MAP_FAILED) throw std::bad_alloc();
+  auto* at = reinterpret_cast<std::byte*>((reinterpret_cast<uintptr_t>(raw) + kHuge - 1) / kHuge * kHuge);
+  ::madvise(at, n, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  return {at, n};
+}
+
+/// `copy`: room for the same bytes in huge pages, or nothing.
+void measure(const Options& o, DType type, ThreadPool& pool, std::span<std::byte> bytes,
+             std::span<std::byte> copy) {
   const int64_t stride = row_bytes(type, o.k);
   if (type ==
       DType::kMXFP4)  // its scale is a whole exponent, and random ones make sums too small to be normal
@@ -58,6 +73,14 @@ void measure(const Options& o, DType type, ThreadPool& pool, std::vector<std::by
       }};
   if (o.exact)
     arms.push_back([&] { matmul(exact, w, {x.data(), o.rows, o.k}, {y.data(), o.rows, w.n_rows}); });
+  if (!copy.empty()) {
+    std::memcpy(copy.data(), bytes.data(), bytes.size());
+    MatrixView in_huge_pages = w;
+    in_huge_pages.data = copy.data();
+    arms.push_back([&, in_huge_pages] {
+      matmul(rounded, in_huge_pages, {x.data(), o.rows, o.k}, {y.data(), o.rows, w.n_rows});
+    });
+  }
   const auto seconds = paired::run(arms, o.rounds, o.clock);
   const double at_once = o.clock == paired::Clock::kWall ? 1 : pool.n_threads();
   const auto gb = [&](size_t arm) {
@@ -74,6 +97,10 @@ void measure(const Options& o, DType type, ThreadPool& pool, std::vector<std::by
     fmt::print("   exact {:6.2f} GB/s, int8 is {:.2f} [{:.2f}, {:.2f}] times as fast", gb(2), gain.median,
                gain.low, gain.high);
   }
+  if (!copy.empty()) {
+    const paired::Ratio gain = paired::ratio(seconds[1], seconds.back());
+    fmt::print("   huge pages are {:.3f} [{:.3f}, {:.3f}] times as fast", gain.median, gain.low, gain.high);
+  }
   fmt::print("\n");
 }
 
@@ -84,6 +111,8 @@ bool parse(int argc, char** argv, Options& o) {
       o.exact = false;
     } else if (flag == "--no-vnni") {
       o.vnni = false;
+    } else if (flag == "--huge-pages") {
+      o.huge = true;
     } else if (flag == "--processor-time") {
       o.clock = paired::Clock::kProcessor;
     } else if (i + 1 == argc) {
@@ -115,11 +144,15 @@ int main(int argc, char** argv) {
   if (!forebay::parse(argc, argv, options)) {
     std::cerr << "usage: matmul_bench [--types Q4_K,Q2_0] [--k 2048] [--rows 1] [--mib 1024] [--threads 2] "
                  "[--rounds 9] "
-                 "[--no-exact] [--no-vnni] [--processor-time]\n";
+                 "[--no-exact] [--no-vnni] [--huge-pages] [--processor-time]\n";
     return 2;
   }
   forebay::ThreadPool pool(options.threads);
-  auto bytes = forebay::random_bytes(static_cast<size_t>(options.mib) << 20);
+  const size_t n_bytes = static_cast<size_t>(options.mib) << 20;
+  const std::span<std::byte> bytes = forebay::pages(n_bytes, false).first(n_bytes);
+  std::span<std::byte> copy;
+  if (options.huge) copy = forebay::pages(n_bytes, true).first(n_bytes);
+  forebay::fill(bytes);
   fmt::print("{} threads, {} MiB, K = {}\n", pool.n_threads(), options.mib, options.k);
-  for (const forebay::DType type : options.types) forebay::measure(options, type, pool, bytes);
+  for (const forebay::DType type : options.types) forebay::measure(options, type, pool, bytes, copy);
 }

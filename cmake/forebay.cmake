@@ -21,6 +21,11 @@ target_compile_options(forebay_flags INTERFACE -Wall -Wextra -Werror -ffp-contra
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)  # GCC 12 sees overlaps in std::string's + that are not there
 string(REPLACE -O3 -O2 CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")  # kernels ask for more by name
 set(forebay_kernel_options -O3)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  set(forebay_vector_options -march=armv8.2-a+dotprod)
+else()
+  set(forebay_vector_options -mavx2 -mfma -mf16c)
+endif()
 if(FOREBAY_SANITIZE)
   set(forebay_kernel_options -O1)  # instrumented loops gain nothing from more
   target_compile_options(forebay_flags INTERFACE -fsanitize=${FOREBAY_SANITIZE} -fno-sanitize-recover=all -O1 -g1
@@ -56,9 +61,10 @@ function(forebay_library name)
   if(FOREBAY_SANITIZE MATCHES undefined AND NOT name IN_LIST forebay_raw_bytes)
     target_compile_options(forebay_${name} PRIVATE -fno-sanitize=alignment)
   endif()
-  # Built with its own flags, chosen at run time by the dispatching file beside it.
+  # Built with its own flags, chosen at run time by the dispatching file beside it. On ARM core/vectors.h makes NEON of
+  # the same source.
   set_source_files_properties(${arg_AVX2} PROPERTIES
-    COMPILE_OPTIONS "${forebay_kernel_options};-mavx2;-mfma;-mf16c" SKIP_PRECOMPILE_HEADERS ON)
+    COMPILE_OPTIONS "${forebay_kernel_options};${forebay_vector_options}" SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 
 if(FOREBAY_TESTS)

@@ -224,14 +224,25 @@ std::string gigabytes_per_second(double rate) {
   return fmt::format("{:.2f} GB/s", rate / 1e9);
 }
 
+std::string_view describe(Isa isa) {
+  switch (isa) {
+    case Isa::kAvx2:
+      return "AVX2";
+    case Isa::kNeon:
+      return "NEON with dot products";
+    case Isa::kReference:
+      break;
+  }
+  return "no AVX2 or NEON with dot products: the reference kernels will run";
+}
+
 void DoctorCommand::print_machine(const MachineFacts& facts, const MachineRates& rates,
                                   const DiskReport& disk) const {
   const auto line = [](std::string_view name, std::string_view text) {
     fmt::print("  {:<12} {}\n", name, text);
   };
   fmt::print("Machine\n");
-  line("cores", fmt::format("{} usable, {}", facts.n_cores,
-                            facts.isa == Isa::kAvx2 ? "AVX2" : "no AVX2: the reference kernels will run"));
+  line("cores", fmt::format("{} usable, {}", facts.n_cores, describe(facts.isa)));
   line("memory", describe(facts.memory) + (facts.memory.cgroup_limit ? "" : ", no control group limit"));
   line("swap", facts.swap_bytes == 0 ? "none" : human_bytes(facts.swap_bytes));
   line("locking", facts.lockable_bytes == UINT64_MAX
@@ -284,7 +295,7 @@ std::string DoctorCommand::as_json(const MachineFacts& facts, const MachineRates
                                    const FlagTable& flags) const {
   JsonWriter json;
   json.begin_object();
-  json.key("cores").integer(facts.n_cores).key("isa").string(facts.isa == Isa::kAvx2 ? "avx2" : "reference");
+  json.key("cores").integer(facts.n_cores).key("isa").string(name_of(facts.isa));
   json.key("memory");
   write_memory(json, facts.memory);
   json.key("planned_memory");

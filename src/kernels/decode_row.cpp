@@ -7,7 +7,7 @@
 namespace forebay {
 
 DecodeFn find_decoder(DType type, Isa isa) {
-  if (isa == Isa::kAvx2) {
+  if (isa != Isa::kReference) {
     if (DecodeFn fast = find_decoder_avx2(type)) return fast;
   }
   const Codec* codec = find_codec(type);

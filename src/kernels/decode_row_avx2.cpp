@@ -5,8 +5,7 @@
 
 #include <cstring>
 
-#include <immintrin.h>
-
+#include "core/vectors.h"
 #include "quant/code_values.h"
 #include "quant/iq_tables.h"
 

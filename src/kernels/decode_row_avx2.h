@@ -5,7 +5,7 @@
 
 namespace forebay {
 
-/// Null where decode_row_avx2*.cpp has no version. Call the function only where best_isa() is kAvx2.
+/// Null where decode_row_avx2*.cpp has no version. Call the function only where best_isa() is not kReference.
 DecodeFn find_decoder_avx2(DType type);
 
 }  // namespace forebay

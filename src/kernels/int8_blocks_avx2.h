@@ -9,16 +9,15 @@
 // and, for run kRun of a block, 32 codes in order, either
 //   kOffset, codes<kRun>(b)   unsigned bytes up to 126, kOffset (a power of two or 0) above the code
 //   Signed codes<kRun>(b)     magnitudes and signs
-//   magnitudes<kRun>(b), signs(b, masks)   magnitudes up to 62, and for each run a bit where the code is
-//   negative
+//   prepare(b, lookup), magnitudes<kRun>(b, lookup)   magnitudes up to 62, and for each run a bit where the
+//   code is negative
 #pragma once
 
 #include <concepts>
 #include <cstdint>
 #include <cstring>
 
-#include <immintrin.h>
-
+#include "core/vectors.h"
 #include "quant/code_values.h"
 #include "quant/iq_tables.h"
 #include "tensor/dtype.h"
@@ -26,9 +25,18 @@
 namespace forebay {
 namespace {
 
-/// Code = magnitude with the sign of `sign` (0 where that is 0).
+/// Codes, and how large they are: up to 128.
 struct Signed {
-  __m256i magnitude, sign;
+  __m256i magnitude, code;
+};
+
+/// What a codebook format finds out about a whole block before its runs: which weights of each run are
+/// negative, and the rows of its grid, where they are not bytes of the block already.
+struct Signs {
+  alignas(32) uint32_t negative[8];
+};
+struct SignsAndRows : Signs {
+  alignas(32) uint16_t row[32];
 };
 
 template <typename T>
@@ -413,12 +421,19 @@ struct NVFP4 {
 // ---- codebooks; layouts in quant/iq1.cpp, iq2.cpp, iq3.cpp ----
 
 /// Four rows of a grid. Broadcast and blend: any port may do it, where inserts wait for one.
-__m256i octets(uint64_t a, uint64_t b, uint64_t c, uint64_t d) {
-  const auto all = [](uint64_t v) { return _mm256_set1_epi64x(static_cast<int64_t>(v)); };
-  return _mm256_blend_epi32(_mm256_blend_epi32(all(a), all(b), 0x0c),
-                            _mm256_blend_epi32(all(c), all(d), 0xc0), 0xf0);
+template <typename Index, size_t kRows>
+__m256i octets(const Grid<uint64_t, kRows>& grid, const Index* i) {
+#if defined(__AVX512VL__)
+  const auto row = [&](int k) { return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(grid.rows + i[k])); };
+  const __m256i two = _mm256_mask_broadcastq_epi64(_mm256_broadcastq_epi64(row(0)), 2, row(1));
+  return _mm256_mask_broadcastq_epi64(_mm256_mask_broadcastq_epi64(two, 4, row(2)), 8, row(3));
+#else
+  const auto row = [&](int k) { return _mm256_set1_epi64x(static_cast<int64_t>(grid.rows[i[k]])); };
+  return _mm256_blend_epi32(_mm256_blend_epi32(row(0), row(1), 0x0c),
+                            _mm256_blend_epi32(row(2), row(3), 0xc0), 0xf0);
+#endif
 }
-/// The same by their indices.
+/// The same by their indices, in the order of a gather.
 template <size_t kRows>
 __m256i gathered(const Grid<uint64_t, kRows>& grid, __m128i index) {
   return _mm256_i32gather_epi64(reinterpret_cast<const long long*>(grid.rows), index, 8);
@@ -439,13 +454,20 @@ __m256i with_eighth_sign(__m256i seven) {
                        0, -128, 0, 0, -128, -128, 0, 0, -128, 0, -128, -128, 0);
   return _mm256_or_si256(seven, _mm256_shuffle_epi8(odd, folded));
 }
+void put_rows(__m256i first, __m256i second, SignsAndRows& lookup) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(lookup.row), first);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(lookup.row + 16), second);
+}
+void put_bits(const uint8_t* bits, Signs& lookup) {
+  std::memcpy(lookup.negative, bits, sizeof lookup.negative);
+}
 /// The sign masks of eight runs from words that hold four times seven signs each, at bit 0.
-void put_even_signs(__m256i words, uint32_t* masks) {
+void put_even_signs(__m256i words, Signs& lookup) {
   const auto part = [&](int l) {  // bits 7l .. 7l + 6 to byte l
     return _mm256_and_si256(_mm256_slli_epi32(words, l), lanes(127 << 8 * l));
   };
   const __m256i seven = _mm256_or_si256(_mm256_or_si256(part(0), part(1)), _mm256_or_si256(part(2), part(3)));
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(masks), with_eighth_sign(seven));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(lookup.negative), with_eighth_sign(seven));
 }
 
 /// Scales of IQ2_XS and IQ2_S: d (0.5 + n) / 4 for sixteen nibbles n.
@@ -462,22 +484,21 @@ struct IQ2_XXS {
   static constexpr DType kType = DType::kIQ2_XXS;
   static constexpr int kWeights = 256, kBytes = 66;
   static constexpr bool kHalves = false, kMinima = false;
+  using Lookup = Signs;
   static void scales(const uint8_t* const* rows, int64_t at, float* s, float*) {
     const __m256 d = _mm256_mul_ps(half_of_rows(rows, at), lanes(0.25f));
     for (int j = 0; j < 8; ++j)
       put(s + 8 * j, _mm256_mul_ps(d, _mm256_add_ps(number(dword_of_rows(rows, at + 2 + 8 * j + 4), 28, 4),
                                                     lanes(0.5f))));
   }
-  static void signs(const uint8_t* b, uint32_t* masks) {
+  static void prepare(const uint8_t* b, Signs& lookup) {
     const __m256i words = _mm256_castps_si256(
         _mm256_shuffle_ps(_mm256_castsi256_ps(load_32(b + 2)), _mm256_castsi256_ps(load_32(b + 34)), 0xdd));
-    put_even_signs(_mm256_permute4x64_epi64(words, 0xd8), masks);
+    put_even_signs(_mm256_permute4x64_epi64(words, 0xd8), lookup);
   }
   template <int kRun>
-  static __m256i magnitudes(const uint8_t* b) {
-    const uint8_t* g = b + 2 + 8 * kRun;
-    return octets(kIq2xxsGrid.rows[g[0]], kIq2xxsGrid.rows[g[1]], kIq2xxsGrid.rows[g[2]],
-                  kIq2xxsGrid.rows[g[3]]);
+  static __m256i magnitudes(const uint8_t* b, const Signs&) {
+    return octets(kIq2xxsGrid, b + 2 + 8 * kRun);
   }
 };
 
@@ -485,20 +506,21 @@ struct IQ2_XS {
   static constexpr DType kType = DType::kIQ2_XS;
   static constexpr int kWeights = 256, kBytes = 74;
   static constexpr bool kHalves = true, kMinima = false;
+  using Lookup = SignsAndRows;
   static void scales(const uint8_t* const* rows, int64_t at, float* s, float*) {
     put_iq2_scales(rows, at, at + 66, s);
   }
-  static void signs(const uint8_t* b, uint32_t* masks) {
-    const __m256i seven =
-        _mm256_packus_epi16(_mm256_srli_epi16(load_32(b + 2), 9), _mm256_srli_epi16(load_32(b + 34), 9));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(masks),
+  static void prepare(const uint8_t* b, SignsAndRows& lookup) {
+    const __m256i first = load_32(b + 2), second = load_32(b + 34);
+    const __m256i seven = _mm256_packus_epi16(_mm256_srli_epi16(first, 9), _mm256_srli_epi16(second, 9));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(lookup.negative),
                         with_eighth_sign(_mm256_permute4x64_epi64(seven, 0xd8)));
+    put_rows(_mm256_and_si256(first, _mm256_set1_epi16(511)),
+             _mm256_and_si256(second, _mm256_set1_epi16(511)), lookup);
   }
   template <int kRun>
-  static __m256i magnitudes(const uint8_t* b) {
-    const __m128i words =
-        _mm_cvtepu16_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(b + 2 + 8 * kRun)));
-    return gathered(kIq2xsGrid, _mm_and_si128(words, _mm_set1_epi32(511)));
+  static __m256i magnitudes(const uint8_t*, const SignsAndRows& lookup) {
+    return octets(kIq2xsGrid, lookup.row + 4 * kRun);
   }
 };
 
@@ -506,13 +528,31 @@ struct IQ2_S {
   static constexpr DType kType = DType::kIQ2_S;
   static constexpr int kWeights = 256, kBytes = 82;
   static constexpr bool kHalves = true, kMinima = false;
+  using Lookup = SignsAndRows;
   static void scales(const uint8_t* const* rows, int64_t at, float* s, float*) {
     put_iq2_scales(rows, at, at + 74, s);
   }
-  static void signs(const uint8_t* b, uint32_t* masks) { std::memcpy(masks, b + 34, 32); }
+  static void prepare(const uint8_t* b, SignsAndRows& lookup) {
+    put_bits(b + 34, lookup);
+    // A byte of high bits for every four rows: as four words, each shifted to its own pair at bit 8.
+    const __m256i high =
+        _mm256_broadcastsi128_si256(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(b + 66)));
+    const auto rows = [&](const uint8_t* low, char at) {
+      const auto byte = [at](int group) { return static_cast<char>(at + group); };
+      const char z = -128, g0 = byte(0), g1 = byte(1), g2 = byte(2), g3 = byte(3);
+      const __m256i spread =
+          _mm256_shuffle_epi8(high, _mm256_setr_epi8(g0, z, g0, z, g0, z, g0, z, g1, z, g1, z, g1, z, g1, z,
+                                                     g2, z, g2, z, g2, z, g2, z, g3, z, g3, z, g3, z, g3, z));
+      const __m256i pairs = _mm256_mullo_epi16(
+          spread, _mm256_set1_epi64x((int64_t{4} << 48) | (int64_t{16} << 32) | (int64_t{64} << 16) | 256));
+      return _mm256_or_si256(_mm256_cvtepu8_epi16(load_16(low)),
+                             _mm256_and_si256(pairs, _mm256_set1_epi16(0x300)));
+    };
+    put_rows(rows(b + 2, 0), rows(b + 18, 4), lookup);
+  }
   template <int kRun>
-  static __m256i magnitudes(const uint8_t* b) {
-    return gathered(kIq2sGrid, joined_indices<8, 2>(b + 2 + 4 * kRun, b[66 + kRun]));
+  static __m256i magnitudes(const uint8_t*, const SignsAndRows& lookup) {
+    return octets(kIq2sGrid, lookup.row + 4 * kRun);
   }
 };
 
@@ -520,6 +560,7 @@ struct IQ3_XXS {
   static constexpr DType kType = DType::kIQ3_XXS;
   static constexpr int kWeights = 256, kBytes = 98;
   static constexpr bool kHalves = false, kMinima = false;
+  using Lookup = Signs;
   static void scales(const uint8_t* const* rows, int64_t at, float* s, float*) {
     const __m256 d = _mm256_mul_ps(half_of_rows(rows, at), lanes(0.5f));
     for (int part = 0; part < 2; ++part) {
@@ -528,9 +569,9 @@ struct IQ3_XXS {
         put(s + 8 * (4 * part + j), _mm256_mul_ps(d, _mm256_add_ps(number(words.v[j], 28, 4), lanes(0.5f))));
     }
   }
-  static void signs(const uint8_t* b, uint32_t* masks) { put_even_signs(load_32(b + 66), masks); }
+  static void prepare(const uint8_t* b, Signs& lookup) { put_even_signs(load_32(b + 66), lookup); }
   template <int kRun>
-  static __m256i magnitudes(const uint8_t* b) {
+  static __m256i magnitudes(const uint8_t* b, const Signs&) {
     const __m256i index =
         _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(b + 2 + 8 * kRun)));
     return _mm256_i32gather_epi32(reinterpret_cast<const int*>(kIq3xxsGrid.rows), index, 4);
@@ -541,6 +582,7 @@ struct IQ3_S {
   static constexpr DType kType = DType::kIQ3_S;
   static constexpr int kWeights = 256, kBytes = 110;
   static constexpr bool kHalves = false, kMinima = false;
+  using Lookup = Signs;
   static void scales(const uint8_t* const* rows, int64_t at, float* s, float*) {
     const __m256 d = half_of_rows(rows, at);
     const __m256i codes = dword_of_rows(rows, at + 106);
@@ -549,9 +591,9 @@ struct IQ3_S {
       put(s + 8 * j, _mm256_mul_ps(d, _mm256_add_ps(_mm256_add_ps(code, code), lanes(1.0f))));
     }
   }
-  static void signs(const uint8_t* b, uint32_t* masks) { std::memcpy(masks, b + 74, 32); }
+  static void prepare(const uint8_t* b, Signs& lookup) { put_bits(b + 74, lookup); }
   template <int kRun>
-  static __m256i magnitudes(const uint8_t* b) {
+  static __m256i magnitudes(const uint8_t* b, const Signs&) {
     const __m256i low =
         _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(b + 2 + 8 * kRun)));
     const __m256i ninth = _mm256_and_si256(

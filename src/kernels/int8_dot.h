@@ -76,8 +76,8 @@ struct Int8Kernels {
   int panel_rows;  // from this many x rows on, unpacking a panel once is cheaper than matvec for each
 };
 
-/// Null where the type has none. Call what they hold only where best_isa() is kAvx2, and has_vnni() for the
-/// second.
+/// Null where the type has none. Call what the first holds only where best_isa() is not kReference. The
+/// second has any only where has_vnni().
 const Int8Kernels* find_kernels_avx2(DType type);
 const Int8Kernels* find_kernels_vnni(DType type);
 

@@ -1,11 +1,12 @@
 // Matrix-vector products and panel unpacking over the formats of int8_blocks_avx2.h, eight weight rows at a
-// time. Built once with AVX2 and once with AVX-512 VNNI, like that file.
+// time. Built with AVX2, with AVX-512 VNNI and with NEON, like that file.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "kernels/byte_dot.h"
 #include "kernels/int8_blocks_avx2.h"
 #include "kernels/int8_dot.h"
 #include "kernels/rows_avx2.h"
@@ -18,7 +19,7 @@ namespace {
 /// How a format gives its codes.
 template <typename F>
 concept WithMasks = requires {
-  F::signs(nullptr, nullptr);
+  &F::prepare;
 };
 template <typename F>
 concept WithSigns = requires(const uint8_t* b) {
@@ -38,67 +39,89 @@ constexpr int offset_bits() {
   return -1;
 }
 
-/// Eight sums of four products of unsigned and signed bytes. Without VNNI u is at most 128: pairs stay in 16
-/// bits.
-__m256i dot(__m256i u, __m256i s) {
-#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
-  return _mm256_dpbusd_epi32(_mm256_setzero_si256(), u, s);
-#else
-  return _mm256_madd_epi16(_mm256_maddubs_epi16(u, s), _mm256_set1_epi16(1));
-#endif
-}
 /// v with the bytes negated whose bit in `mask` is set.
 __m256i negated_where(uint32_t mask, __m256i v) {
 #if defined(__AVX512VNNI__) && defined(__AVX512VL__)
   return _mm256_mask_sub_epi8(v, mask, _mm256_setzero_si256(), v);
 #else
-  return _mm256_sign_epi8(v, _mm256_or_si256(spread_bits(mask), bytes(1)));
+  const __m256i negative = spread_bits(mask);
+  return _mm256_sub_epi8(_mm256_xor_si256(v, negative), negative);
 #endif
 }
 
-/// What add_run needs of a block of one row besides its bytes: the sign masks, where the format has them.
-template <typename F>
-struct BlockSigns {
-  explicit BlockSigns(const uint8_t*) {}
-};
-template <WithMasks F>
-struct BlockSigns<F> {
-  explicit BlockSigns(const uint8_t* b) {
-    F::signs(b, mask);
-    asm volatile("" : "+m"(mask));
-  }
-  uint32_t mask[8];
-};
+/// Eight sums of four products of codes with signs of their own.
+FOREBAY_INLINE __m256i dot_signed(Signed w, __m256i q) {
+#if defined(__aarch64__)
+  return dot(w.code, q);
+#else
+  return dot(w.magnitude, _mm256_sign_epi8(q, w.code));
+#endif
+}
 
 template <typename F>
-struct EightSigns {
-  EightSigns(const uint8_t* const* rows, int64_t at)
-      : row{BlockSigns<F>(rows[0] + at), BlockSigns<F>(rows[1] + at), BlockSigns<F>(rows[2] + at),
-            BlockSigns<F>(rows[3] + at), BlockSigns<F>(rows[4] + at), BlockSigns<F>(rows[5] + at),
-            BlockSigns<F>(rows[6] + at), BlockSigns<F>(rows[7] + at)} {}
-  BlockSigns<F> row[kRowsAtOnce];
+struct LookupIn {
+  using Type = void;
+};
+template <WithMasks F>
+struct LookupIn<F> {
+  using Type = typename F::Lookup;
+};
+template <typename F>
+using LookupOf = typename LookupIn<F>::Type;
+
+/// What add_run needs of a block of eight rows besides their bytes.
+template <typename F>
+struct Prepared {
+  Prepared(const uint8_t* const*, int64_t) {}
+  const void* of(int) const { return nullptr; }
+};
+template <WithMasks F>
+struct Prepared<F> {
+  Prepared(const uint8_t* const* rows, int64_t at) {
+    for (int r = 0; r < kRowsAtOnce; ++r) F::prepare(rows[r] + at, row[r]);
+    // Or the compiler would take them apart again instead of loading them.
+    asm volatile("" : "+m"(row));
+  }
+  const LookupOf<F>* of(int r) const { return row + r; }
+  LookupOf<F> row[kRowsAtOnce];
 };
 
 /// Eight sums of four products of run kRun's codes, kOffset above, with q.
 template <typename F, int kRun>
-FOREBAY_INLINE __m256i dot_run(const uint8_t* b, const BlockSigns<F>& signs, __m256i q) {
+FOREBAY_INLINE __m256i dot_run(const uint8_t* b, const LookupOf<F>* lookup, __m256i q) {
   if constexpr (WithMasks<F>) {
-    return dot(F::template magnitudes<kRun>(b), negated_where(signs.mask[kRun], q));
+    return dot(F::template magnitudes<kRun>(b, *lookup), negated_where(lookup->negative[kRun], q));
   } else if constexpr (WithSigns<F>) {
-    const Signed w = F::template codes<kRun>(b);
-    return dot(w.magnitude, _mm256_sign_epi8(q, w.sign));
+    return dot_signed(F::template codes<kRun>(b), q);
   } else {
     return dot(F::template codes<kRun>(b), q);
   }
+}
+
+/// Whether sums of four products fit 16 bits, which are quicker to add: 4 x 64 x 127 do. Where an instruction
+/// adds neighbours by itself there is nothing to gain.
+#if defined(__aarch64__)
+template <typename F>
+inline constexpr bool kSumsAreWords = false;
+#else
+template <typename F>
+inline constexpr bool kSumsAreWords = !WithSigns<F>;
+#endif
+/// Sums of two neighbouring lanes of a and of b, like a horizontal addition.
+FOREBAY_INLINE __m256i added_as_words(__m256i a, __m256i b) {
+  return _mm256_madd_epi16(_mm256_packs_epi32(a, b), _mm256_set1_epi16(1));
 }
 
 /// Sums over the lower and the upper four lanes of eight vectors, a lane for each vector.
 struct HalfSums {
   __m256i low, high;
 };
+template <bool kWords>
 FOREBAY_INLINE HalfSums half_sums(const __m256i* s) {
-  const __m256i a = _mm256_hadd_epi32(_mm256_hadd_epi32(s[0], s[1]), _mm256_hadd_epi32(s[2], s[3]));
-  const __m256i b = _mm256_hadd_epi32(_mm256_hadd_epi32(s[4], s[5]), _mm256_hadd_epi32(s[6], s[7]));
+  const auto pairs = [&](int i) {
+    return kWords ? added_as_words(s[i], s[i + 1]) : _mm256_hadd_epi32(s[i], s[i + 1]);
+  };
+  const __m256i a = _mm256_hadd_epi32(pairs(0), pairs(2)), b = _mm256_hadd_epi32(pairs(4), pairs(6));
   return {_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31)};
 }
 
@@ -119,14 +142,14 @@ struct BlockScales {
 
 template <typename F, int kRun>
 FOREBAY_INLINE __m256 add_run(const uint8_t* const* rows, int64_t at, const BlockScales<F>& s,
-                              const BlockSigns<F>* signs, const Int8Row& x, int64_t block, __m256 acc) {
+                              const Prepared<F>& prepared, const Int8Row& x, int64_t block, __m256 acc) {
   constexpr int kBits = offset_bits<F>();
   const int64_t j = block * kRuns<F> + kRun;
   const __m256i q = load_32(x.q + 32 * j);
   __m256i sums[kRowsAtOnce];
 #pragma GCC unroll 8
-  for (int r = 0; r < kRowsAtOnce; ++r) sums[r] = dot_run<F, kRun>(rows[r] + at, signs[r], q);
-  const HalfSums both = half_sums(sums);
+  for (int r = 0; r < kRowsAtOnce; ++r) sums[r] = dot_run<F, kRun>(rows[r] + at, prepared.of(r), q);
+  const HalfSums both = half_sums<kSumsAreWords<F>>(sums);
   const __m256 x_scale = lanes(x.scale[j]);
   if constexpr (F::kHalves) {
     const float* scale = s.scale + 16 * kRun;
@@ -151,10 +174,10 @@ __m256 add_block(const uint8_t* const* rows, int64_t at, const Int8Row& x, int64
                  __m256 acc) {
   BlockScales<F> s;
   F::scales(rows, at, s.scale, s.minimum);
-  const EightSigns<F> signs(rows, at);
+  const Prepared<F> prepared(rows, at);
   [&]<int... kRun>(std::integer_sequence<int, kRun...>) {
     ((ahead.advance(kRowsAtOnce * F::kBytes / kRuns<F>),
-      acc = add_run<F, kRun>(rows, at, s, signs.row, x, block, acc)),
+      acc = add_run<F, kRun>(rows, at, s, prepared, x, block, acc)),
      ...);
   }
   (std::make_integer_sequence<int, kRuns<F>>{});
@@ -176,9 +199,9 @@ __m256 add_q2_0_block(const uint8_t* const* rows, int64_t at, const Int8Row& x, 
     const __m256i q0 = _mm256_and_si256(v, pair), q1 = _mm256_and_si256(_mm256_srli_epi16(v, 2), pair);
     const __m256i q2 = _mm256_and_si256(_mm256_srli_epi16(v, 4), pair),
                   q3 = _mm256_and_si256(_mm256_srli_epi16(v, 6), pair);
-#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
-    const __m256i a = _mm256_dpbusd_epi32(dot(q0, planes[0]), q1, planes[1]);
-    sums[r] = _mm256_dpbusd_epi32(_mm256_dpbusd_epi32(a, q2, planes[2]), q3, planes[3]);
+#if FOREBAY_HAS_BYTE_DOT
+    const __m256i a = dot_add(dot(q0, planes[0]), q1, planes[1]);
+    sums[r] = dot_add(dot_add(a, q2, planes[2]), q3, planes[3]);
 #else
     const __m256i a =
         _mm256_add_epi16(_mm256_maddubs_epi16(q0, planes[0]), _mm256_maddubs_epi16(q1, planes[1]));
@@ -236,24 +259,24 @@ constexpr int8_detail::PanelForm panel_form() {
 }
 
 template <typename F, int kRun>
-FOREBAY_INLINE __m256i panel_codes(const uint8_t* b, const BlockSigns<F>& signs) {
+FOREBAY_INLINE __m256i panel_codes(const uint8_t* b, const LookupOf<F>* lookup) {
   if constexpr (WithOffset<F>) {
     return F::template codes<kRun>(b);
   } else if constexpr (WithMasks<F>) {
-    return _mm256_add_epi8(negated_where(signs.mask[kRun], F::template magnitudes<kRun>(b)), bytes(64));
+    return _mm256_add_epi8(negated_where(lookup->negative[kRun], F::template magnitudes<kRun>(b, *lookup)),
+                           bytes(64));
   } else {
-    const Signed w = F::template codes<kRun>(b);
-    const __m256i v = _mm256_sign_epi8(w.magnitude, w.sign);
+    const __m256i v = F::template codes<kRun>(b).code;
     return panel_form<F>().is_signed ? v : _mm256_xor_si256(v, bytes(128));
   }
 }
 
 template <typename F, int kRun>
-FOREBAY_INLINE void unpack_run(const uint8_t* const* rows, int64_t at, const BlockSigns<F>* signs,
+FOREBAY_INLINE void unpack_run(const uint8_t* const* rows, int64_t at, const Prepared<F>& prepared,
                                uint8_t* to, int64_t stride) {
   __m256i v[kRowsAtOnce];
 #pragma GCC unroll 8
-  for (int r = 0; r < kRowsAtOnce; ++r) v[r] = panel_codes<F, kRun>(rows[r] + at, signs[r]);
+  for (int r = 0; r < kRowsAtOnce; ++r) v[r] = panel_codes<F, kRun>(rows[r] + at, prepared.of(r));
   store_transposed(v, to, stride);
 }
 
@@ -274,10 +297,10 @@ void unpack_block(const RowPointers& rows, int64_t block, const int8_detail::Pan
     _mm256_store_ps(panel.scales + to, _mm256_load_ps(s.scale + 8 * unit));
     if constexpr (F::kMinima) _mm256_store_ps(panel.minima + to, _mm256_load_ps(s.minimum + 8 * unit));
   }
-  const EightSigns<F> signs(rows.row, at);
+  const Prepared<F> prepared(rows.row, at);
   uint8_t* codes = panel.codes + (block * F::kWeights * kPanelWidth + group * 4);
   [&]<int... kRun>(std::integer_sequence<int, kRun...>) {
-    (unpack_run<F, kRun>(rows.row, at, signs.row, codes + kRun * 32 * kPanelWidth, 4 * kPanelWidth), ...);
+    (unpack_run<F, kRun>(rows.row, at, prepared, codes + kRun * 32 * kPanelWidth, 4 * kPanelWidth), ...);
   }
   (std::make_integer_sequence<int, kRuns<F>>{});
 }

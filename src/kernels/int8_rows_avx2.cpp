@@ -1,7 +1,6 @@
 #include <limits>
 
-#include <immintrin.h>
-
+#include "core/vectors.h"
 #include "kernels/int8_rows.h"
 
 namespace forebay::int8_detail {

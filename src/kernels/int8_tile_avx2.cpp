@@ -2,13 +2,19 @@
 // lane for each weight row, so that nothing is added across lanes.
 #include <cstring>
 
-#include <immintrin.h>
-
+#include "kernels/byte_dot.h"
 #include "kernels/int8_dot.h"
 #include "kernels/transpose_avx2.h"
 
 namespace forebay::int8_detail {
 namespace {
+
+// Whether codes with signs can be multiplied as they are.
+#if defined(__aarch64__)
+constexpr bool kTakesSigned = true;
+#else
+constexpr bool kTakesSigned = false;
+#endif
 
 __m256i broadcast_quad(const float* p) {
   return _mm256_castps_si256(_mm256_broadcast_ss(p));
@@ -17,7 +23,6 @@ __m256i broadcast_quad(const float* p) {
 template <int kRows, bool kSigned, bool kHalves, bool kMinima>
 void tile_of(const Panel& panel, PanelForm form, int64_t K, const float* tile, float* const* y, Ahead ahead) {
   constexpr int kQuads = kHalves ? 4 : 8;
-  const __m256i ones = _mm256_set1_epi16(1);
   const bool has_offset = form.offset_bits >= 0;
   const __m128i offset_bits = _mm_cvtsi32_si128(form.offset_bits);
   const uint8_t* codes = panel.codes;
@@ -30,12 +35,12 @@ void tile_of(const Panel& panel, PanelForm form, int64_t K, const float* tile, f
 #pragma GCC unroll 8
     for (int quad = 0; quad < kQuads; ++quad) {
       const __m256i w = _mm256_load_si256(reinterpret_cast<const __m256i*>(codes + 32 * quad));
-      const __m256i magnitude = kSigned ? _mm256_abs_epi8(w) : w;
+      const __m256i magnitude = kSigned && !kTakesSigned ? _mm256_abs_epi8(w) : w;
 #pragma GCC unroll 4
       for (int t = 0; t < kRows; ++t) {
         __m256i q = broadcast_quad(tile + Tile::kRows * quad + t);
-        if constexpr (kSigned) q = _mm256_sign_epi8(q, w);
-        sum[t] = _mm256_add_epi32(sum[t], _mm256_madd_epi16(_mm256_maddubs_epi16(magnitude, q), ones));
+        if constexpr (kSigned && !kTakesSigned) q = _mm256_sign_epi8(q, w);
+        sum[t] = dot_add(sum[t], magnitude, q);
       }
     }
     codes += 32 * kQuads;

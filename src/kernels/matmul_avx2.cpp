@@ -108,7 +108,7 @@ void task_avx2(const MatrixView& w, int64_t n0, int64_t n1, RowSet<const float> 
                float* scratch) {
   const int64_t K = w.n_cols;
   if (T == 1 && w.type == DType::kF32) return matvec<LoadF32>(w, n0, n1, x.row(0), y.row(0), nullptr);
-  const DecodeFn decode = find_decoder(w.type, Isa::kAvx2);
+  const DecodeFn decode = find_decoder(w.type, best_isa());
   if (T == 1 && w.type == DType::kF16) return matvec<LoadF16>(w, n0, n1, x.row(0), y.row(0), decode);
   if (T == 1 && w.type == DType::kBF16) return matvec<LoadBF16>(w, n0, n1, x.row(0), y.row(0), decode);
   for (int64_t n = n0; n < n1; n += kRowsPerTile) {

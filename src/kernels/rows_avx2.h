@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include <immintrin.h>
-
+#include "core/vectors.h"
 #include "tensor/view.h"
 
 namespace forebay {

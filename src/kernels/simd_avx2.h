@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include <immintrin.h>
+#include "core/vectors.h"
 
 namespace forebay::simd {
 

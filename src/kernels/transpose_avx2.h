@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <immintrin.h>
+#include "core/vectors.h"
 
 // For pieces of a loop over registers: GCC thinks them too large, and a call would pass eight vectors through
 // memory.

@@ -1,5 +1,4 @@
-#include <immintrin.h>
-
+#include "core/vectors.h"
 #include "plan/probe.h"
 
 namespace forebay::probe_detail {

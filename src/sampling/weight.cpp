@@ -9,6 +9,9 @@ void weights(const double* x, size_t n, double* out) {
     n_wide = n / 4 * 4;
     sampling_detail::weights_avx2(x, n_wide, out);
   }
+#elif defined(__aarch64__)
+  n_wide = n / 4 * 4;
+  sampling_detail::weights_avx2(x, n_wide, out);
 #endif
   sampling_detail::weights_ref(x + n_wide, n - n_wide, out + n_wide);
 }

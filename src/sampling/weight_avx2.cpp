@@ -1,6 +1,5 @@
 // weight() of four numbers: the same operations in the same order, so the same bits. Nothing is fused.
-#include <immintrin.h>
-
+#include "core/vectors.h"
 #include "sampling/weight.h"
 
 namespace forebay::sampling_detail {

@@ -42,7 +42,7 @@ void expect_parity(DType type, const std::vector<std::byte>& blocks, size_t byte
   std::vector<std::byte> shifted(byte_shift);
   shifted.insert(shifted.end(), blocks.begin(), blocks.end());
   std::vector<float> got(float_shift + wanted.size() + 1, kUntouched);
-  find_decoder(type, Isa::kAvx2)(shifted.data() + byte_shift, n, got.data() + float_shift);
+  find_decoder(type, best_isa())(shifted.data() + byte_shift, n, got.data() + float_shift);
 
   for (size_t i = 0; i < wanted.size(); ++i) {
     const float w = got[float_shift + i];
@@ -73,12 +73,12 @@ std::vector<std::byte> read_blocks(const std::string& path) {
 class DecodeRow : public ::testing::TestWithParam<DType> {
  protected:
   void SetUp() override {
-    if (best_isa() != Isa::kAvx2) GTEST_SKIP() << "this processor has no AVX2, FMA and F16C";
+    if (best_isa() == Isa::kReference) GTEST_SKIP() << "no fast instruction set on this machine";
   }
 };
 
 TEST_P(DecodeRow, IsNotTheReferenceItself) {
-  EXPECT_NE(find_decoder(GetParam(), Isa::kAvx2), find_decoder(GetParam(), Isa::kReference));
+  EXPECT_NE(find_decoder(GetParam(), best_isa()), find_decoder(GetParam(), Isa::kReference));
 }
 
 TEST_P(DecodeRow, RandomBlocksAtAnyAddressAndCount) {
@@ -125,7 +125,7 @@ TEST(FindDecoder, EveryTypeWithACodecHasOne) {
     const std::optional<DType> type = dtype_from_id(id);
     if (!type || find_codec(*type) == nullptr) continue;
     EXPECT_EQ(find_decoder(*type, Isa::kReference), find_codec(*type)->decode) << name_of(*type);
-    EXPECT_NE(find_decoder(*type, Isa::kAvx2), nullptr) << name_of(*type);
+    EXPECT_NE(find_decoder(*type, best_isa()), nullptr) << name_of(*type);
   }
 }
 

@@ -1,5 +1,6 @@
 // Lossless means equal bits: the same row gives the same output whatever its window and however many threads.
 #include <cstring>
+#include <string>
 
 #include "kernels/expert_ffn.h"
 #include "kernels/gated_delta.h"
@@ -141,8 +142,8 @@ TEST_P(Invariance, DeltaRuleInPiecesEqualsWhole) {
   EXPECT_EQ(std::memcmp(state.data(), pieces_state.data(), state.size() * 4), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Isas, Invariance, ::testing::Values(Isa::kReference, Isa::kAvx2),
-                         [](const auto& i) { return i.param == Isa::kReference ? "Reference" : "Avx2"; });
+INSTANTIATE_TEST_SUITE_P(Isas, Invariance, ::testing::Values(Isa::kReference, Isa::kAvx2, Isa::kNeon),
+                         [](const auto& i) { return std::string(name_of(i.param)); });
 
 }  // namespace
 }  // namespace forebay

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "test_models.h"
@@ -56,10 +57,9 @@ TEST_P(Vectors, LogitsEqualTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(Families, Vectors,
                          ::testing::Combine(::testing::ValuesIn(testing::kFamilies),
-                                            ::testing::Values(Isa::kReference, Isa::kAvx2)),
+                                            ::testing::Values(Isa::kReference, Isa::kAvx2, Isa::kNeon)),
                          [](const auto& i) {
-                           return std::get<0>(i.param) +
-                                  (std::get<1>(i.param) == Isa::kReference ? "Reference" : "Avx2");
+                           return fmt::format("{}_{}", std::get<0>(i.param), name_of(std::get<1>(i.param)));
                          });
 
 }  // namespace

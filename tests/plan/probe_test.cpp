@@ -23,7 +23,7 @@ size_t n_files(const TemporaryDirectory& folder) {
 }
 
 TEST(Probe, SumsAgree) {
-  if (best_isa() != Isa::kAvx2) GTEST_SKIP() << "no AVX2 here";
+  if (best_isa() == Isa::kReference) GTEST_SKIP() << "no fast instruction set on this machine";
   std::vector<std::byte> bytes(1000);
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 37);
   for (const size_t offset : {0, 1, 8})
