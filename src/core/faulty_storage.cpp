@@ -6,7 +6,7 @@ namespace forebay {
 
 /// Shared by the storage and the files it opened, which may outlive it.
 struct FaultyStorage::Counter {
-  explicit Counter(FaultPlan p) : plan(p), fail_at(p.fail_at) {}
+  explicit Counter(FaultPlan p) : plan(std::move(p)), fail_at(plan.fail_at) {}
 
   /// Counts one operation; an Error when it is one that must fail.
   Result<void> step(StorageOp op, const Path& path) {
@@ -14,6 +14,10 @@ struct FaultyStorage::Counter {
     const int n = ++n_ops;
     if (n < fail_at || (n > fail_at && !plan.keep_failing)) return {};
     ++n_faults;
+    if (plan.hang) {
+      plan.hang();
+      return {};
+    }
     return Error{plan.code, fmt::format("{}: {}", path.string(), plan.reason)};
   }
 
@@ -89,7 +93,7 @@ class FaultyWritableFile : public WritableFile {
 }  // namespace
 
 FaultyStorage::FaultyStorage(Storage& below, FaultPlan plan)
-    : below_(below), counter_(std::make_shared<Counter>(plan)) {}
+    : below_(below), counter_(std::make_shared<Counter>(std::move(plan))) {}
 
 void FaultyStorage::arm(int fail_at) {
   counter_->fail_at = 0;

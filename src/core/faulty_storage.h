@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 
 #include "core/storage.h"
@@ -17,6 +18,8 @@ struct FaultPlan {
   bool keep_failing = false;  // also every later one (a full disk stays full)
   Code code = Code::kIo;
   const char* reason = "injected fault";
+  /// A disk that hangs: called on the operation's thread instead of failing it, and then it goes on.
+  std::function<void()> hang = {};
 };
 
 /// Thread-safe.

@@ -149,12 +149,12 @@ Result<void> AnswerRun::check_stall() {
   if (now - stall_checked_ < kStallCheckEvery) return {};
   stall_checked_ = now;
   const SchedulerStatus status = context_.scheduler.status();
-  if (status.step_seconds < context_.stall_seconds) return {};
+  if (status.busy_seconds < context_.stall_seconds) return {};
   cancel();
   return Error{Code::kIo,
-               fmt::format("engine: stuck, one window has taken {:.0f} s so far ({} waiting, this "
-                           "request is in phase {})",
-                           status.step_seconds, status.n_queued, name_of(answers_[0].ticket->phase()))};
+               fmt::format("engine: stuck, for {:.0f} s at {} ({} waiting, this request is in phase {})",
+                           status.busy_seconds, status.busy_with, status.n_queued,
+                           name_of(answers_[0].ticket->phase()))};
 }
 
 Result<std::string> AnswerRun::advance(Reply* reply, std::chrono::milliseconds most) {

@@ -20,7 +20,7 @@ struct AnswerContext {
   const Engine& engine;
   PromptMaker& prompts;
   Scheduler& scheduler;
-  double stall_seconds = 120;  // a window that takes longer is reported as stuck
+  double stall_seconds = 120;  // one thing that takes the engine's thread longer is reported as stuck
   int max_repeats = 512;       // one token so many times in a row ends an answer; 0: never
 };
 

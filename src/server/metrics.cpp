@@ -68,7 +68,8 @@ std::string prometheus_text(const SchedulerStatus& status) {
   one("active", "gauge", "Answers that are made.",
       std::count_if(status.slots.begin(), status.slots.end(),
                     [](const SlotStatus& slot) { return slot.phase != Phase::kEnded; }));
-  one("window_seconds", "gauge", "How long the pass that runs now has taken.", status.step_seconds);
+  one("busy_seconds", "gauge", "How long the engine has been at what it does now: a pass, a file.",
+      status.busy_seconds);
   add("first_token_seconds", "gauge", "From request to first token, over the last answers.",
       std::pair("{quantile=\"0.5\"}", quantile(s.first_token_seconds, 0.5)),
       std::pair("{quantile=\"0.99\"}", quantile(s.first_token_seconds, 0.99)));
@@ -133,7 +134,11 @@ Json status_json(const SchedulerStatus& status, const ModelInfo& model,
         {"loaded", s.n_loaded},
         {"prefilled", s.n_prefilled},
         {"generated", s.n_generated}}},
-      {"windows", {{"count", s.n_windows}, {"rows", s.n_window_rows}, {"now_seconds", status.step_seconds}}},
+      {"windows",
+       {{"count", s.n_windows},
+        {"rows", s.n_window_rows},
+        {"now_seconds", status.busy_seconds},
+        {"now", status.busy_with}}},
       {"seconds", {{"prompt", s.prompt_seconds}, {"decode", s.decode_seconds}}},
       {"first_token_seconds",
        {{"p50", quantile(s.first_token_seconds, 0.5)}, {"p99", quantile(s.first_token_seconds, 0.99)}}},

@@ -7,8 +7,6 @@
 namespace forebay {
 namespace {
 
-/// How long the thread sleeps at most: a wake-up that was lost costs no more.
-constexpr std::chrono::milliseconds kLongestSleep{200};
 constexpr std::chrono::milliseconds kPublishEvery{50};
 
 double seconds_between(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {
@@ -50,7 +48,7 @@ void Scheduler::stop(std::chrono::milliseconds grace) {
     if (!stopping_) stop_at_ = Clock::now() + grace;
     stopping_ = true;
   }
-  work_.notify_one();
+  wake();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -64,7 +62,7 @@ Result<std::shared_ptr<Ticket>> Scheduler::submit(Job job) {
     queue_.push(ticket->job().client, ticket);
     ++status_.stats.n_submitted;
   }
-  work_.notify_one();
+  wake();
   return ticket;
 }
 
@@ -77,7 +75,7 @@ Result<void> Scheduler::run(std::function<Result<void>(std::span<const std::uniq
     if (stopping_) return Error{Code::kCancelled, "the server is shutting down"};
     tasks_.push_back(task);
   }
-  work_.notify_one();
+  wake();
   std::unique_lock lock(task->mutex);
   if (task->done.wait_for(lock, most, [&] { return task->result.has_value(); })) return *task->result;
   task->abandoned = true;
@@ -88,21 +86,37 @@ SchedulerStatus Scheduler::status() const {
   const std::lock_guard lock(mutex_);
   SchedulerStatus status = status_;
   status.n_queued = queue_.size();
-  if (step_began_ != Clock::time_point()) status.step_seconds = seconds_between(step_began_, Clock::now());
+  if (busy_since_ == Clock::time_point()) return status;
+  status.busy_seconds = seconds_between(busy_since_, Clock::now());
+  status.busy_with = busy_with_;
   return status;
+}
+
+void Scheduler::wake() {
+  if (!options_.lose_wake_ups) work_.notify_one();
+}
+
+void Scheduler::at(std::string_view what) {
+  const std::lock_guard lock(mutex_);
+  busy_since_ = what.empty() ? Clock::time_point() : Clock::now();
+  busy_with_ = what;
 }
 
 void Scheduler::loop() {
   while (wait_for_work()) {
     try {
+      at("saving or restoring a session");
       run_tasks();
       drop_cancelled();
+      at("beginning an answer, which may read a state from a file or wait for one that is written");
       admit();
+      at("a pass");
       step();
       publish();
     } catch (const std::exception& error) {
       fail_all(error.what());
     }
+    at({});
   }
   std::vector<std::shared_ptr<Task>> left;
   {
@@ -110,6 +124,7 @@ void Scheduler::loop() {
     left.swap(tasks_);
   }
   for (const auto& task : left) task->finish(Error{Code::kCancelled, "the server is shutting down"});
+  at({});
   publish();
 }
 
@@ -121,7 +136,8 @@ bool Scheduler::wait_for_work() {
   {
     std::unique_lock lock(mutex_);
     if (!active)
-      work_.wait_for(lock, kLongestSleep, [&] { return stopping_ || queue_.size() > 0 || !tasks_.empty(); });
+      work_.wait_for(lock, options_.longest_sleep,
+                     [&] { return stopping_ || queue_.size() > 0 || !tasks_.empty(); });
     if (stopping_) {
       while (auto ticket = queue_.pop()) refused.push_back(std::move(*ticket));
       cancel_all = Clock::now() >= stop_at_;
@@ -131,6 +147,7 @@ bool Scheduler::wait_for_work() {
   for (const auto& ticket : refused) ticket->finish(Error{Code::kCancelled, "the server is shutting down"});
   for (size_t i = 0; cancel_all && i < slots_.size(); ++i) {
     if (!slots_[i]->busy()) continue;
+    at("saving what was cut off");
     cancel(*slots_[i]);
     if (options_.on_cut_off) options_.on_cut_off(i, slots_[i]->session);
   }

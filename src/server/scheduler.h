@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -22,8 +23,10 @@ namespace forebay {
 struct SchedulerOptions {
   int n_slots = 4;          // conversations kept warm, and answers made at once; each takes a state's memory
   size_t max_queued = 256;  // jobs that may wait
-  int64_t prompt_share = 128;              // most prompt tokens in a window that others decode in
-  std::function<void()> before_step = {};  // tests: runs on the engine's thread before each window
+  int64_t prompt_share = 128;                    // most prompt tokens in a window that others decode in
+  std::function<void()> before_step = {};        // tests: runs on the engine's thread before each window
+  std::chrono::milliseconds longest_sleep{200};  // a wake-up that was lost costs no more
+  bool lose_wake_ups = false;                    // tests: all of them are
   /// At the end: the conversation in slot i, whose answer was cut off. On the engine's thread.
   std::function<void(size_t i, const Session& session)> on_cut_off = {};
 };
@@ -49,7 +52,9 @@ struct SchedulerStatus {
   SchedulerStats stats;
   size_t n_queued = 0;
   std::vector<SlotStatus> slots;
-  double step_seconds = 0;  // how long the window that is computed now has taken; 0: none is
+  // How long the engine's thread has been at what it does now, and what that is; 0: it waits for work.
+  double busy_seconds = 0;
+  std::string_view busy_with;
   std::optional<ExpertCacheStats> experts;
   std::optional<CacheDirStats> cache;
   uint64_t reserved_bytes = 0;
@@ -80,7 +85,10 @@ class Scheduler {
   struct Task;
 
   Scheduler(Engine& engine, SchedulerOptions options) : engine_(engine), options_(std::move(options)) {}
+  void wake();
   void loop();
+  /// From here on the thread is at this; with nothing, it waits.
+  void at(std::string_view what);
   bool wait_for_work();
   void run_tasks();
   void drop_cancelled();
@@ -109,7 +117,8 @@ class Scheduler {
   FairQueue<std::shared_ptr<Ticket>> queue_;  // guarded by mutex_, as is what follows
   std::vector<std::shared_ptr<Task>> tasks_;
   SchedulerStatus status_;
-  Clock::time_point step_began_{};
+  Clock::time_point busy_since_{};
+  std::string_view busy_with_;
   bool stopping_ = false;
   Clock::time_point stop_at_{};
 

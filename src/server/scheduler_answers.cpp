@@ -87,10 +87,6 @@ void Scheduler::step() {
   const std::vector<Feed> feeds = fill_window(taking);
   if (taking.empty()) return;
   const auto began = Clock::now();
-  {
-    const std::lock_guard lock(mutex_);
-    step_began_ = began;
-  }
   if (options_.before_step) options_.before_step();
   int64_t n_rows = 0, n_prompt_rows = 0;
   for (const Feed& f : feeds) {
@@ -100,7 +96,6 @@ void Scheduler::step() {
   const Result<void> fed = feeds.empty() ? Result<void>() : feed(feeds);
   {
     const std::lock_guard lock(mutex_);
-    step_began_ = {};
     SchedulerStats& stats = status_.stats;
     stats.n_windows += !feeds.empty();
     stats.n_window_rows += n_rows;
@@ -173,8 +168,6 @@ void Scheduler::fail_all(const std::string& message) {
     if (slot->busy()) finish(*slot, Error{Code::kInternal, "engine: " + message});
     slot->session.reset();
   }
-  const std::lock_guard lock(mutex_);
-  step_began_ = {};
 }
 
 void Scheduler::finish(Slot& slot, Result<AnswerEnd> end) {

@@ -23,8 +23,9 @@ struct ServerOptions {
   int64_t idle_seconds = 60;     // a connection without a request
   int64_t request_seconds = 60;  // for a request to arrive
   int64_t write_seconds = 30;    // for a client to take something
-  int64_t stall_seconds = 120;   // a window that takes longer is reported as stuck
-  int max_repeats = 512;         // one token so many times in a row ends an answer; 0: never
+  int64_t stall_seconds =
+      120;                // a pass, or what a file keeps waiting, that takes longer is reported as stuck
+  int max_repeats = 512;  // one token so many times in a row ends an answer; 0: never
   SchedulerOptions scheduler = {};
 };
 

@@ -8,9 +8,10 @@ void Server::Impl::add_status_routes() {
   using Response = httplib::Response;
   http.Get("/health", [this](const Request&, Response& response) {
     if (stopping) return respond(response, 503, {{"status", "shutting down"}});
-    const double seconds = scheduler->status().step_seconds;
-    if (seconds >= static_cast<double>(options.stall_seconds))
-      return respond(response, 503, {{"status", "stuck"}, {"seconds", seconds}});
+    const SchedulerStatus status = scheduler->status();
+    if (status.busy_seconds >= static_cast<double>(options.stall_seconds))
+      return respond(response, 503,
+                     {{"status", "stuck"}, {"seconds", status.busy_seconds}, {"at", status.busy_with}});
     respond(response, 200, {{"status", "ok"}});
   });
   http.Get("/metrics", [this](const Request&, Response& response) {

@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/faulty_storage.h"
+#include "support/temporary_directory.h"
 #include "test_server.h"
 
 namespace forebay {
@@ -107,6 +109,73 @@ TEST_F(Lifecycle, AStuckPassIsReportedAndTheNextRequestWorks) {
   stuck = false;
   EXPECT_EQ(post(client, "/v1/chat/completions", question).body["choices"][0]["message"]["content"], "95");
   EXPECT_EQ(client.Get("/health")->status, 200);
+}
+
+// Case 67: a read that hangs, of experts in a pass or of a state that a prompt goes on from, and a write that
+// the next prompt has to wait for.
+TEST_F(Lifecycle, ADiskThatHangsIsReportedAndTheNextRequestWorks) {
+  struct Hang {
+    const char* what;
+    StorageOp op;
+    const char* at;
+  };
+  const TemporaryDirectory cache;
+  // Long enough to be kept in a file.
+  const Json system = {
+      {"role", "system"},
+      {"content",
+       "You keep a machine room in order. Read before you answer, answer in one sentence, and "
+       "never guess: when you do not know a number, read the file that has it."}};
+  const Json question = greedy_chat(Json::array({system, user("What is 37 + 58?")}));
+  const Json other = greedy_chat(Json::array({system, user("Name three rivers of the world.")}));
+  Json want;
+  {
+    TestServer healthy;
+    httplib::Client client = healthy.client();
+    want = post(client, "/v1/chat/completions", question).body["choices"];
+  }
+  for (const Hang& hang : {Hang{"experts", StorageOp::kRead, "at a pass"},
+                           Hang{"a write", StorageOp::kWrite, "at beginning an answer"},
+                           Hang{"a state", StorageOp::kRead, "at beginning an answer"}}) {
+    SCOPED_TRACE(hang.what);
+    const bool streamed = hang.what == std::string("experts");
+    std::atomic<bool> armed = false, hung = false;
+    const auto below = make_posix_storage();
+    FaultPlan plan{.op = hang.op, .fail_at = 1, .keep_failing = true};
+    plan.hang = [&] {
+      if (armed) hung = true;
+      while (armed) std::this_thread::sleep_for(milliseconds(2));
+    };
+    EngineOptions engine = TestServer::engine_options();
+    if (streamed) {
+      engine.experts = ExpertPlacement::kStreamed;
+      engine.budget_bytes = 40 << 20;
+      engine.read_engine = ReadEngine::kThreads;
+    } else {
+      engine.cache_dir = cache.path().string();
+    }
+    ServerOptions options;
+    options.stall_seconds = 1;
+    options.scheduler.n_slots = 1;
+    TestServer server(std::move(options), engine, std::make_unique<FaultyStorage>(*below, plan));
+    httplib::Client client = server.client();
+    armed = true;
+    const std::shared_ptr<void> release(nullptr, [&](void*) { armed = false; });
+    if (hang.op == StorageOp::kWrite) {
+      EXPECT_EQ(post(client, "/v1/chat/completions", question).status, 200) << "what is saved later hangs";
+    }
+    const Answered report =
+        post(client, "/v1/chat/completions", hang.op == StorageOp::kWrite ? other : question);
+    EXPECT_TRUE(hung);
+    ASSERT_EQ(report.status, 503) << report.body;
+    const std::string message = report.body["error"]["message"];
+    EXPECT_NE(message.find(hang.at), std::string::npos) << message;
+    EXPECT_EQ(client.Get("/health")->status, 503);
+    armed = false;
+    const Answered next = post(client, "/v1/chat/completions", question);
+    EXPECT_EQ(next.body["choices"], want) << next.body;
+    EXPECT_EQ(client.Get("/health")->status, 200);
+  }
 }
 
 TEST_F(Lifecycle, AnExceptionFailsWhatIsActiveOnly) {

@@ -1,5 +1,5 @@
 // Many clients at once, some of which leave: every answer is the one that it would be alone. A small version
-// of tools/load.py, which docs/api.md has numbers of.
+// of bench/serve_load.py, which docs/api.md has numbers of.
 #include <mutex>
 #include <random>
 #include <thread>

@@ -3,6 +3,7 @@
 #include "server/scheduler.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <random>
 #include <thread>
@@ -195,6 +196,57 @@ TEST_F(Schedulers, AFullQueueSaysSo) {
   EXPECT_TRUE(fails_with(scheduler->submit(question(3)), Code::kOutOfMemory, "2 requests wait already"));
   held = false;
   for (const auto& ticket : tickets) EXPECT_OK(*wait_for(*ticket).end);
+}
+
+/// Seconds that an answer, a task and the end took, of a scheduler that had been asleep before each.
+std::array<double, 3> wait_for_each(Engine& engine, SchedulerOptions options) {
+  const auto scheduler = Scheduler::start(engine, options).value();
+  const auto seconds = [](auto body) {
+    std::this_thread::sleep_for(milliseconds(30));  // until it sleeps
+    const auto began = std::chrono::steady_clock::now();
+    body();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  };
+  return {seconds([&] { EXPECT_OK(*wait_for(*scheduler->submit(question(0)).value()).end); }),
+          seconds([&] { EXPECT_OK(scheduler->run([](auto) { return Result<void>(); })); }),
+          seconds([&] { scheduler->stop(milliseconds(0)); })};
+}
+
+// Case 67: whoever brings work says so. A notification that is missing shows as a sleep of 20 s.
+TEST_F(Schedulers, WorkWakesTheThread) {
+  Engine engine = open();
+  for (double took : wait_for_each(engine, {.n_slots = 1, .longest_sleep = std::chrono::seconds(20)}))
+    EXPECT_LT(took, 10);
+}
+
+TEST_F(Schedulers, ALostWakeUpCostsNoMoreThanTheLongestSleep) {
+  Engine engine = open();
+  SchedulerOptions options;
+  options.n_slots = 1;
+  options.longest_sleep = milliseconds(300);
+  options.lose_wake_ups = true;
+  double all = 0;
+  for (double took : wait_for_each(engine, options)) {
+    all += took;
+    EXPECT_LT(took, 5);
+  }
+  EXPECT_GT(all, 0.3) << "the wake-ups were not lost";
+}
+
+TEST(Tickets, NewsWakeWhoWaits) {
+  constexpr milliseconds kLong = std::chrono::seconds(20);
+  Ticket ticket{Job()};
+  const auto began = std::chrono::steady_clock::now();
+  std::thread engine([&] {
+    std::this_thread::sleep_for(milliseconds(30));
+    ticket.push(AnswerToken());
+    std::this_thread::sleep_for(milliseconds(30));
+    ticket.finish(Error{Code::kCancelled, "the test is over"});
+  });
+  EXPECT_EQ(ticket.wait(kLong).tokens.size(), 1u);
+  EXPECT_TRUE(ticket.wait(kLong).end.has_value());
+  EXPECT_LT(std::chrono::steady_clock::now() - began, kLong / 2);
+  engine.join();
 }
 
 }  // namespace

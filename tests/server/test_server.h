@@ -13,6 +13,8 @@
 
 #include "forebay/engine.h"
 
+#include "core/memory_budget.h"
+#include "core/storage.h"
 #include "server/server.h"
 
 namespace forebay {
@@ -33,8 +35,10 @@ struct TestServer {
     o.int8_activations = true;
     return o;
   }
-  TestServer(ServerOptions options, const EngineOptions& engine_options) {
-    Result<Engine> opened = Engine::open(engine_options);
+  TestServer(ServerOptions options, const EngineOptions& engine_options,
+             std::unique_ptr<Storage> storage = make_posix_storage()) {
+    Result<Engine> opened =
+        Engine::open(engine_options, std::move(storage), std::make_unique<MemoryBudget>());
     EXPECT_TRUE(opened.has_value()) << opened.error().message;
     engine.emplace(std::move(opened).value());
     options.port = 0;
