@@ -3,6 +3,7 @@ import { element, svg } from "./dom.js";
 import { get_json } from "./api.js";
 
 const HISTORY = 120; // samples that a curve shows
+const LONG = 5; // seconds in one pass, or waiting for a file, that are worth a word
 
 const number = (value) => (value ?? 0).toLocaleString("en");
 const percent = (value) => (100 * (value || 0)).toFixed(1) + " %";
@@ -65,7 +66,10 @@ export class Monitor {
     const { tokens, answers, memory, experts, plan, windows } = status;
     const overall = (n, time) => (time > 0 ? (n / time).toFixed(1) + " tok/s overall" : "nothing yet");
     const now = (list) => (list.at(-1) ? list.at(-1).toFixed(1) + " tok/s" : "idle");
-    const cards = [
+    const cards = [];
+    if (windows?.now_seconds >= LONG)
+      cards.push(element("p", { class: "card wide error", role: "status" }, "The engine has been at one thing for " + seconds(windows.now_seconds) + ": " + (windows.now || "a pass")));
+    cards.push(
       card("Decoding", now(this.#rates.decode), overall(tokens.generated, status.seconds.decode), spark(this.#rates.decode)),
       card("Reading prompts", now(this.#rates.prompt), overall(tokens.prefilled, status.seconds.prompt), spark(this.#rates.prompt)),
       card("Reused prompt tokens", tokens.prompt ? percent(tokens.reused / tokens.prompt) : "none yet",
@@ -73,8 +77,7 @@ export class Monitor {
       card("Queue", number(status.queue), number(answers.finished) + " answered, " + number(answers.cancelled) + " cancelled, " + number(answers.failed) + " failed"),
       card("First token", seconds(status.first_token_seconds?.p50 || 0), "median; 99 % within " + seconds(status.first_token_seconds?.p99 || 0)),
       card("Memory", bytes(memory.process_bytes), bytes(memory.reserved_bytes) + " reserved for state, buffers and experts"),
-      card("Windows", windows?.count ? (windows.rows / windows.count).toFixed(1) + " rows" : "none yet", number(windows?.count) + " forward passes"),
-    ];
+      card("Windows", windows?.count ? (windows.rows / windows.count).toFixed(1) + " rows" : "none yet", number(windows?.count) + " forward passes"));
     if (experts) {
       cards.push(
         card("Expert hits", percent(experts.hit_rate), number(experts.hits) + " hits, " + number(experts.misses) + " misses, " + number(experts.prefetch_used) + " read ahead and used", meter(experts.hit_rate)),

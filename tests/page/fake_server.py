@@ -48,6 +48,7 @@ HOSTILE = """<script>window.hacked = 1</script><img src=x onerror="window.hacked
 """ + "*" * 3000 + "_a" * 3000 + "[" * 3000 + "> " * 200 + "\n" + "- " * 200 + "x\n" + "`" * 999 + "\n"
 
 SEEN = []  # bodies of requests, for the test
+STUCK = []  # not empty: the status says that a pass hangs
 started = time.time()
 
 
@@ -64,7 +65,7 @@ def status():
                   {"phase": "idle", "tokens": 812, "prompt_tokens": 700, "prompt_done": 700, "generated": 112, "reuse": "new session"}],
         "answers": {"submitted": 41, "finished": 37, "cancelled": 1, "failed": 0},
         "tokens": {"prompt": 120000, "reused": 96000, "loaded": 8000, "prefilled": 24000 + int(40 * t), "generated": 9000 + int(6 * t) + rnd.randrange(3)},
-        "windows": {"count": 7000, "rows": 33000, "now_seconds": 0.1},
+        "windows": {"count": 7000, "rows": 33000, "now_seconds": 12.5 if STUCK else 0.1, "now": "a pass"},
         "seconds": {"prompt": 60 + 0.1 * t, "decode": 1500 + t},
         "first_token_seconds": {"p50": 0.41, "p99": 3.2},
         "experts": {"hits": 900000, "misses": 170000, "prefetched": 40000, "prefetch_used": 21000, "hit_rate": 0.825, "evictions": 150000,
