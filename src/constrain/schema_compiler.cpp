@@ -1,13 +1,12 @@
 #include "constrain/schema_compiler.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
 #include <fmt/format.h>
 
 #include "constrain/number_range.h"
 #include "constrain/pattern.h"
+#include "constrain/schema_keywords.h"
 
 namespace forebay {
 namespace {
@@ -15,112 +14,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int kMaxDepth = 128;
-constexpr size_t kMaxOneOf = 64;       // each is compared with each
-constexpr int64_t kMaxCount = 20'000;  // of characters or elements that a schema counts
-
-const std::set<std::string, std::less<>> kAnnotations = {
-    "title",     "description",     "default", "examples",        "example",    "$schema",
-    "$id",       "$comment",        "$defs",   "definitions",     "deprecated", "readOnly",
-    "writeOnly", "contentEncoding", "strict",  "contentMediaType"};
-const std::set<std::string, std::less<>> kKnown = {"type",
-                                                   "enum",
-                                                   "const",
-                                                   "properties",
-                                                   "required",
-                                                   "additionalProperties",
-                                                   "items",
-                                                   "prefixItems",
-                                                   "anyOf",
-                                                   "oneOf",
-                                                   "allOf",
-                                                   "$ref",
-                                                   "minLength",
-                                                   "maxLength",
-                                                   "minItems",
-                                                   "maxItems",
-                                                   "pattern",
-                                                   "format",
-                                                   "minimum",
-                                                   "maximum",
-                                                   "exclusiveMinimum",
-                                                   "exclusiveMaximum"};
-
-constexpr std::array<const char*, 7> kTypes = {"null",   "boolean", "integer", "number",
-                                               "string", "array",   "object"};
-
-/// Formats as patterns; every text of theirs is valid (no 30th of February).
-const std::map<std::string, const char*, std::less<>> kFormats = {
-    {"date", R"(^[12]\d{3}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])$)"},
-    {"time", R"(^([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$)"},
-    {"date-time",
-     R"(^[12]\d{3}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?)"
-     R"((Z|[+-]([01]\d|2[0-3]):[0-5]\d)$)"},
-    {"uuid", R"(^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$)"},
-    {"ipv4", R"(^((25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)$)"},
-    {"email",
-     R"(^[A-Za-z0-9_+-]{1,32}(\.[A-Za-z0-9_+-]{1,32}){0,3}@[A-Za-z0-9-]{1,32}(\.[A-Za-z0-9-]{1,32}){1,3}$)"},
-    {"uri", R"(^https?://[A-Za-z0-9-]{1,32}(\.[A-Za-z0-9-]{1,32}){1,3}(/[A-Za-z0-9_.~-]{0,64}){0,8}$)"},
-};
-
-bool asserts_nothing(const std::string& keyword, const Json& value) {
-  if (keyword == "uniqueItems") return value == false;
-  if (keyword == "minProperties" || keyword == "minContains") return value == 0;
-  if (keyword == "patternProperties" || keyword == "dependentRequired" || keyword == "dependentSchemas")
-    return value.is_object() && value.empty();
-  return false;
-}
-
-std::string type_of(const Json& value) {
-  if (value.is_null()) return "null";
-  if (value.is_boolean()) return "boolean";
-  if (value.is_number_integer()) return "integer";
-  if (value.is_number()) return "number";
-  if (value.is_string()) return "string";
-  return value.is_array() ? "array" : "object";
-}
-
-bool fits_type(const Json& value, const std::string& type) {
-  const std::string own = type_of(value);
-  return own == type || (own == "integer" && type == "number") ||
-         (own == "number" && type == "integer" && value.get<double>() == std::floor(value.get<double>()));
-}
-
-/// "type" as a list; what the other keywords are about when there is none; empty: anything.
-std::vector<std::string> types_of(const Json& schema) {
-  std::vector<std::string> types;
-  if (const auto type = schema.find("type"); type != schema.end()) {
-    if (type->is_string()) return {type->get<std::string>()};
-    for (const Json& one : *type) types.push_back(one.get<std::string>());
-    return types;
-  }
-  const auto has = [&](std::initializer_list<const char*> keywords) {
-    return std::any_of(keywords.begin(), keywords.end(), [&](const char* k) { return schema.contains(k); });
-  };
-  if (has({"properties", "required", "additionalProperties"})) types.push_back("object");
-  if (has({"items", "prefixItems", "minItems", "maxItems"})) types.push_back("array");
-  if (has({"minLength", "maxLength", "pattern", "format"})) types.push_back("string");
-  if (has({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})) types.push_back("number");
-  return types;
-}
-
-Error wrong(const std::string& path, std::string_view what) {
-  return Error{Code::kInvalidArgument, fmt::format("schema {}: {}", path, what)};
-}
-Error unsupported(const std::string& path, std::string_view what) {
-  return Error{Code::kUnsupported, fmt::format("schema {}: {}", path, what)};
-}
-
-/// A count that may be absent.
-Result<std::optional<int64_t>> count_at(const Json& schema, const char* keyword, const std::string& path) {
-  const auto found = schema.find(keyword);
-  if (found == schema.end()) return std::optional<int64_t>();
-  const bool whole = found->is_number_integer() || (found->is_number() && found->get<double>() <= 1e15 &&
-                                                    found->get<double>() == std::floor(found->get<double>()));
-  if (!whole || found->get<double>() < 0) return wrong(path, fmt::format("{}: expected a count", keyword));
-  if (found->get<double>() > static_cast<double>(kMaxCount))
-    return unsupported(path, fmt::format("{} above {}", keyword, kMaxCount));
-  return std::optional(static_cast<int64_t>(found->get<double>()));
-}
+constexpr size_t kMaxOneOf = 64;  // each is compared with each
 
 }  // namespace
 
@@ -132,26 +26,6 @@ const Json* find_reference(const Json& document, const std::string& reference) {
   } catch (const Json::exception&) {
     return nullptr;
   }
-}
-
-Result<void> SchemaCompiler::check_keywords(const Json& schema, const std::string& path) const {
-  for (const auto& [keyword, value] : schema.items()) {
-    if (kAnnotations.contains(keyword) || kKnown.contains(keyword) || asserts_nothing(keyword, value))
-      continue;
-    return unsupported(path, fmt::format("keyword '{}' is not supported", keyword.substr(0, 60)));
-  }
-  const auto type = schema.find("type");
-  if (type == schema.end()) return {};
-  const auto known = [](const Json& name) {
-    return name.is_string() && std::any_of(kTypes.begin(), kTypes.end(), [&](const char* t) {
-             return name.get_ref<const std::string&>() == t;
-           });
-  };
-  if (type->is_array() ? type->empty() || !std::all_of(type->begin(), type->end(), known) : !known(*type))
-    return wrong(
-        path,
-        "type: expected one of null, boolean, integer, number, string, array, object, or a list of them");
-  return {};
 }
 
 RuleId SchemaCompiler::any_of(const std::vector<RuleId>& rules) {
@@ -177,7 +51,7 @@ Result<RuleId> SchemaCompiler::compile_object_schema(const Json& schema, const s
   TRY(check_keywords(schema, path));
   std::vector<std::string> assertions;
   for (const auto& [keyword, value] : schema.items())
-    if (kKnown.contains(keyword)) assertions.push_back(keyword);
+    if (is_assertion(keyword)) assertions.push_back(keyword);
   const auto alone = [&](const std::string& keyword) -> Result<void> {
     for (const std::string& other : assertions)
       if (other != keyword)
@@ -249,7 +123,7 @@ Result<RuleId> SchemaCompiler::compile_choice(const Json& schema, const char* ke
 
 Result<RuleId> SchemaCompiler::compile_values(const Json& schema, const std::string& path) {
   for (const auto& [keyword, value] : schema.items())
-    if (kKnown.contains(keyword) && keyword != "enum" && keyword != "const" && keyword != "type")
+    if (is_assertion(keyword) && keyword != "enum" && keyword != "const" && keyword != "type")
       return unsupported(path, fmt::format("'{}' beside '{}' is not supported", keyword,
                                            schema.contains("enum") ? "enum" : "const"));
   std::vector<Json> values;
@@ -328,10 +202,10 @@ Result<RuleId> SchemaCompiler::compile_string(const Json& schema, const std::str
   if (!schema[keyword].is_string()) return wrong(path, fmt::format("{}: expected a text", keyword));
   std::string text = schema[keyword].get<std::string>();
   if (format != schema.end()) {
-    const auto known = kFormats.find(text);
-    if (known == kFormats.end())
+    const char* const known = pattern_of_format(text);
+    if (known == nullptr)
       return unsupported(path, fmt::format("format '{}' is not supported", text.substr(0, 60)));
-    text = known->second;
+    text = known;
   }
   Result<RuleId> inside = add_pattern(rules_.grammar(), text, PatternText::kJsonString);
   if (!inside) return std::move(inside).error().in(fmt::format("schema {}: {}", path, keyword));

@@ -29,7 +29,6 @@ class SchemaCompiler {
  private:
   using Json = nlohmann::ordered_json;
 
-  Result<void> check_keywords(const Json& schema, const std::string& path) const;
   Result<RuleId> compile_object_schema(const Json& schema, const std::string& path);
   Result<RuleId> compile_reference(const Json& schema, const std::string& path);
   Result<RuleId> compile_choice(const Json& schema, const char* keyword, const std::string& path);
