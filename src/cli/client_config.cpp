@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/parse.h"
+
 namespace forebay::cli {
 namespace {
 
@@ -98,16 +100,6 @@ Result<ClientConfig> openai(const ClientTarget& t, const std::optional<std::stri
                       with_env_lines(existing.value_or(""),
                                      {{"OPENAI_BASE_URL", t.url + "/v1"}, {"OPENAI_API_KEY", key_of(t)}}),
                       "set -a; . ./.env; set +a, or let the program read the file"};
-}
-
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
 }
 
 std::string joined(const std::vector<std::string>& lines) {

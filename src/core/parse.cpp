@@ -1,5 +1,6 @@
 #include "core/parse.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
@@ -60,6 +61,16 @@ std::vector<std::string_view> split(std::string_view list, char separator) {
     if (end == std::string_view::npos) return items;
     list.remove_prefix(end + 1);
   }
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
 }
 
 Result<int64_t> parse_int(std::string_view text, int64_t min, int64_t max) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,9 @@ Result<uint64_t> parse_bytes(std::string_view text);
 
 /// "a,b,c" at its separators; empty items stay, for whoever reads them to refuse.
 std::vector<std::string_view> split(std::string_view list, char separator = ',');
+
+/// The lines of a text, without their ends.
+std::vector<std::string> lines_of(std::string_view text);
 
 /// A whole decimal number in [min, max], nothing before or after it.
 Result<int64_t> parse_int(std::string_view text, int64_t min = std::numeric_limits<int64_t>::min(),

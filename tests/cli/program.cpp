@@ -76,16 +76,6 @@ std::ostream& operator<<(std::ostream& stream, const Finished& finished) {
                 << finished.err;
 }
 
-std::vector<std::string> lines_of(std::string_view text) {
-  std::vector<std::string> lines;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    lines.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return lines;
-}
-
 ::testing::AssertionResult is_error(const Finished& finished, int code,
                                     std::initializer_list<std::string_view> parts) {
   const auto failure = [&] { return ::testing::AssertionFailure() << finished << "wanted "; };

@@ -10,6 +10,8 @@
 #include <gtest/gtest.h>
 #include <sys/types.h>
 
+#include "core/parse.h"
+
 namespace forebay::cli {
 
 /// The executable that this build made.
@@ -32,9 +34,6 @@ struct Surroundings {
 
 /// Runs `program arguments` to its end; killed after a minute.
 Finished run_program(const std::vector<std::string>& arguments, const Surroundings& surroundings = {});
-
-/// The lines of a text, without their ends.
-std::vector<std::string> lines_of(std::string_view text);
 
 /// One error line on stderr, nothing on stdout, and this exit code.
 ::testing::AssertionResult is_error(const Finished& finished, int code,

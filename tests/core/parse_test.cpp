@@ -15,6 +15,13 @@ TEST(Split, KeepsEmptyItems) {
   EXPECT_EQ(split("a:b,c", ':'), (Items{"a", "b,c"}));
 }
 
+TEST(LinesOf, HaveNoEnds) {
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(lines_of(""), Lines());
+  EXPECT_EQ(lines_of("a"), Lines{"a"});
+  EXPECT_EQ(lines_of("a\n\nb\n"), (Lines{"a", "", "b"}));
+}
+
 TEST(ParseBytes, ReadsUnits) {
   const std::pair<const char*, uint64_t> cases[] = {
       {"0", 0},
