@@ -404,6 +404,33 @@ TEST_F(Api, CharactersAreNeverCut) {
   }
 }
 
+// Case 63, with the text given: its characters take several tokens each, and an answer ends before one.
+TEST_F(Api, CharactersOfSeveralTokensComeWholeAroundStops) {
+  const std::string text = "a🙂🙂é日本語z";
+  EXPECT_GT(post(client_, "/tokenize", {{"content", "🙂"}}).body["tokens"].size(), 1u);
+  Json body = greedy_chat(Json::array({user("x")}));
+  body["reasoning_effort"] = "none";
+  body["response_format"] = {{"type", "json_schema"},
+                             {"json_schema", {{"name", "x"}, {"schema", {{"const", text}}}}}};
+  for (const std::string stop : {"", "🙂🙂", "é", "本", "z"}) {
+    if (!stop.empty()) body["stop"] = stop;
+    const std::string all = "\"" + text + "\"", want = stop.empty() ? all : all.substr(0, all.find(stop));
+    const Answered whole = post(client_, "/v1/chat/completions", body);
+    ASSERT_EQ(whole.status, 200) << whole.body;
+    const std::string content = text_of(whole.body["choices"][0]["message"]["content"]);
+    EXPECT_EQ(content.substr(content.find('"')), want);
+    std::string streamed;
+    for (const Event& event : post_stream(client_, "/v1/chat/completions", body)) {
+      if (!event.data.is_object()) continue;
+      const Json& delta = event.data["choices"][0]["delta"];
+      if (!delta.contains("content")) continue;
+      EXPECT_NO_THROW((void)delta.dump()) << "not UTF-8";  // strict
+      streamed += delta["content"].get<std::string>();
+    }
+    EXPECT_EQ(streamed, content);
+  }
+}
+
 // Case 59, the other way round: arguments that the model spoilt go out as it wrote them, never as {}.
 TEST_F(Api, SpoiltArgumentsAreShown) {
   Choice choice;
