@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <utility>
 
 #include "kernels/byte_dot.h"
 #include "kernels/int8_blocks_avx2.h"
+#include "kernels/int8_codebooks_avx2.h"
 #include "kernels/int8_dot.h"
 #include "kernels/rows_avx2.h"
 #include "kernels/simd_avx2.h"
