@@ -1,4 +1,6 @@
 // The report's pictures.
+#include <iterator>
+
 #include <fmt/format.h>
 
 #include "core/gnuplot.h"
@@ -21,6 +23,11 @@ constexpr Figure kFigures[] = {
     {"step_s", "seconds per step"},
 };
 
+// gnuplot has eight of its own, and a program more cells.
+constexpr std::string_view kColours[] = {"000000", "e6194b", "0082c8", "3cb44b", "f58231", "911eb4",
+                                         "46c8c8", "f032e6", "a05a00", "808000", "ff9696", "9b9b9b",
+                                         "000080", "b4dc14", "800000", "c896ff"};
+
 }  // namespace
 
 std::string figure_script(const Report& report, std::string_view metric, std::string_view title,
@@ -34,7 +41,8 @@ std::string figure_script(const Report& report, std::string_view metric, std::st
     for (size_t i = 0; i < points.value.size(); ++i)
       data += fmt::format("{:.0f} {:.8g}\n", points.step[i], points.value[i]);
     data += "EOD\n";
-    plots += fmt::format("{} $s{} using 1:2 with lines linewidth 2 title {}", n == 0 ? "plot" : ",", n,
+    plots += fmt::format("{} $s{} using 1:2 with lines linecolor rgb '#{}' linewidth 2 title {}",
+                         n == 0 ? "plot" : ",", n, kColours[static_cast<size_t>(n) % std::size(kColours)],
                          gnuplot_quoted(cell.name));
     ++n;
   }

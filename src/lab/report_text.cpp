@@ -68,20 +68,30 @@ std::string verdicts_table(const Report& report) {
   return out;
 }
 
+/// Gates that the cell failed, demoted ones aside: a place says nothing against them.
+std::string failed_gates(const Report& report, const std::string& cell) {
+  std::string out;
+  for (const Json& verdict : report.verdicts)
+    if (text(verdict, "cell") == cell && text(verdict, "outcome") == "fail" &&
+        !verdict.value("demoted", false))
+      out += (out.empty() ? "" : ", ") + text(verdict, "gate");
+  return out;
+}
+
 std::string ranking_table(const Report& report) {
   std::string out = fmt::format(
       "\n## Stability\n\nRanked by gap drift within {} steps; only numbers without codec take part. The "
       "objective "
-      "is {}.\n\n| | cell | standing | gap drift | gradient drift | gradient max | KL dense | objective |\n"
-      "|---|---|---|---|---|---|---|---|\n",
+      "is {}.\n\n| | cell | standing | failed gates | gap drift | gradient drift | gradient max | KL dense | "
+      "objective |\n|---|---|---|---|---|---|---|---|---|\n",
       report.horizon, report.objective);
   int place = 0;
   for (const RankedArm& arm : report.ranking)
-    out += fmt::format("| {} | {} | {}{} | {} | {} | {} | {} | {} |\n",
+    out += fmt::format("| {} | {} | {}{} | {} | {} | {} | {} | {} | {} |\n",
                        arm.standing == Standing::kRanked ? std::to_string(++place) : "", arm.name,
-                       name_of(arm.standing), arm.why.empty() ? "" : ": " + arm.why, number(arm.gap_drift),
-                       number(arm.gradient_drift), number(arm.gradient_max), number(arm.dense_kl),
-                       number(arm.objective));
+                       name_of(arm.standing), arm.why.empty() ? "" : ": " + arm.why,
+                       failed_gates(report, arm.name), number(arm.gap_drift), number(arm.gradient_drift),
+                       number(arm.gradient_max), number(arm.dense_kl), number(arm.objective));
   return out;
 }
 

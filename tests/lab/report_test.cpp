@@ -26,6 +26,8 @@ MemoryStorage program() {
   EXPECT_OK(records.append("ended", {{"cell", "dense"}, {"outcome", "complete"}}));
   EXPECT_OK(records.append("verdict",
                            {{"cell", "dense"}, {"gate", "study.G2"}, {"outcome", "pass"}, {"value", 1e-5}}));
+  EXPECT_OK(records.append("verdict",
+                           {{"cell", "prf"}, {"gate", "learns-some"}, {"outcome", "fail"}, {"value", -0.2}}));
   std::string dense, prf;
   for (int step = 1; step <= 50; ++step) {
     const std::string at = "{\"step\":" + std::to_string(step);
@@ -52,6 +54,8 @@ TEST(Report, SaysWhatWasMeasured) {
   const std::string text = as_markdown(*report);
   EXPECT_NE(text.find("| prf |  | wire.codec: a -> b | interrupted | 50 | 12 |"), std::string::npos) << text;
   EXPECT_NE(text.find("study.G2 | pass"), std::string::npos) << text;
+  EXPECT_NE(text.find("| 1 | prf | ranked | learns-some |"), std::string::npos) << text;
+  EXPECT_EQ(text.find("| waits | - |"), std::string::npos) << "nothing was measured: " << text;
   EXPECT_EQ(as_json(*report)["ranking"][0]["cell"], "prf");
   EXPECT_FALSE(figure_script(*report, "gap", "the gap", "x.png").empty());
   EXPECT_TRUE(figure_script(*report, "entropy", "", "x.png").empty());
