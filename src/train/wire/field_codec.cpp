@@ -1,7 +1,5 @@
 #include "train/wire/field_codec.h"
 
-#include <cstring>
-
 #include <fmt/format.h>
 
 #include "train/wire/pack.h"
@@ -72,10 +70,11 @@ Payload FieldCodec::pack(const Fields& measured, int64_t n_rows, int64_t width, 
   std::vector<torch::Tensor> parts;
   for (size_t i = 0; i < shapes.size(); ++i)
     parts.push_back(shapes[i].bits == 16 ? bf16_bytes(measured[i]) : pack_bits(measured[i], shapes[i].bits));
-  const torch::Tensor stream = torch::cat(parts).cpu();  // one copy from the device
+  const torch::Tensor stream =
+      (parts.size() == 1 ? parts[0] : torch::cat(parts)).cpu();  // one copy from the device
   Payload payload;
-  payload.bytes.resize(stream.numel());
-  if (stream.numel() > 0) std::memcpy(payload.bytes.data(), stream.data_ptr<uint8_t>(), payload.bytes.size());
+  const uint8_t* const bytes = stream.data_ptr<uint8_t>();
+  payload.bytes.assign(bytes, bytes + stream.numel());
   payload.logical_bits =
       static_cast<double>(n_rows) * (leg == Leg::kForward ? forward_bits(width) : backward_bits(width));
   return payload;
@@ -88,18 +87,18 @@ Result<Fields> FieldCodec::unpack(const Payload& payload, int64_t n_rows, int64_
   if (static_cast<int64_t>(payload.bytes.size()) != wanted)
     return Error{Code::kCorrupt, fmt::format("codec {}: a payload of {} bytes for {} rows of {}, wanted {}",
                                              name(), payload.bytes.size(), n_rows, width, wanted)};
-  torch::Tensor stream = torch::empty({wanted}, torch::kUInt8);
-  if (wanted > 0) std::memcpy(stream.data_ptr<uint8_t>(), payload.bytes.data(), wanted);
-  stream = stream.to(device_);
+  // Fields on the CPU are views of the payload: what rebuild() makes of them is not.
+  const torch::Tensor stream =
+      torch::from_blob(const_cast<uint8_t*>(payload.bytes.data()), {wanted}, torch::kUInt8).to(device_);
   Fields received;
   int64_t at = 0;
   for (const Field& shape : shapes) {
     const torch::Tensor bytes = stream.slice(0, at, at + bytes_of(shape, n_rows));
-    at += bytes_of(shape, n_rows);
-    // A clone of 16-bit parts: they may begin at an odd byte.
-    const torch::Tensor flat = shape.bits == 16 ? bf16_from_bytes(bytes.clone())
+    // What begins at an odd byte is no array of 16-bit numbers.
+    const torch::Tensor flat = shape.bits == 16 ? bf16_from_bytes(at % 2 == 0 ? bytes : bytes.clone())
                                                 : unpack_bits(bytes, n_rows * shape.columns, shape.bits);
     received.push_back(flat.reshape({n_rows, shape.columns}));
+    at += bytes_of(shape, n_rows);
   }
   return received;
 }

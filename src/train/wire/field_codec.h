@@ -40,7 +40,7 @@ class FieldCodec : public Codec {
   virtual Fields measure(const torch::Tensor& x_NW, const WireKey& key, Leg leg) = 0;
   /// What sender and receiver keep of the forward leg's fields, for both legs; undefined: nothing.
   virtual torch::Tensor link(const Fields& /*forward*/) { return {}; }
-  /// Fields to rows, f32. `saved` is the forward leg's link.
+  /// Fields to rows, f32, in memory of their own. `saved` is the forward leg's link.
   virtual torch::Tensor rebuild(const Fields& fields, int64_t width, const WireKey& key, Leg leg,
                                 const torch::Tensor& saved) = 0;
 
