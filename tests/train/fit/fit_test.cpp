@@ -1,6 +1,8 @@
 // The loop: it learns, it stops and goes on to the same bits, it refuses what does not fit.
 #include "train/fit/fit.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include "support/temporary_directory.h"
@@ -62,17 +64,20 @@ class FitTest : public ::testing::TestWithParam<bool> {
 INSTANTIATE_TEST_SUITE_P(Nets, FitTest, ::testing::Bool());
 
 TEST_P(FitTest, Learns) {
-  FitOptions options = quick(40);
-  options.validate_every = 40;
+  constexpr int64_t kSteps = 80;
+  FitOptions options = quick(kSteps);
+  options.schedule.peak = 1e-2;
+  options.validate_every = kSteps;
   const auto trained = net();
   const FitReport report = must(fit(*trained, data_, options, place("run"), {}));
-  EXPECT_EQ(report.steps_done, 40);
-  EXPECT_LT(report.validation_loss, GetParam() ? 3.0 : 1.5);  // log 32 is 3.47
+  EXPECT_EQ(report.steps_done, kSteps);
+  // Who looks back one token cannot know which of the three ways of counting it is: log 3. Chance is log 32.
+  EXPECT_LT(report.validation_loss, std::log(3));
   const std::string log = must(read_text(*storage_, folder_ / "run" / "metrics.jsonl"));
   const auto curve = read_curve(log, "loss");
-  EXPECT_EQ(curve.size(), 40u);
+  EXPECT_EQ(curve.size(), static_cast<size_t>(kSteps));
   EXPECT_LT(curve.back().second, curve.front().second - 0.5);
-  EXPECT_EQ(read_curve(log, "draft_loss").size(), GetParam() ? 40u : 0u);
+  EXPECT_EQ(read_curve(log, "draft_loss").size(), GetParam() ? curve.size() : 0u);
 }
 
 TEST_P(FitTest, StoppedAndResumedIsTheSameToTheBit) {
