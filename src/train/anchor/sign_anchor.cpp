@@ -107,6 +107,19 @@ Result<void> SignAnchor::fire(std::span<const uint8_t> payload) {
   return {};
 }
 
+Result<void> SignAnchor::restore(std::span<const torch::Tensor> averages, const AnchorCounts& counts) {
+  const torch::NoGradGuard no_grad;
+  bool fits = averages.size() == average_.size();
+  for (size_t i = 0; fits && i < averages.size(); ++i) fits = averages[i].sizes() == average_[i].sizes();
+  if (!fits)
+    return Error{Code::kCorrupt, fmt::format("anchor: averages of {} parameters that are not the {} here",
+                                             averages.size(), average_.size())};
+  for (size_t i = 0; i < averages.size(); ++i) average_[i].copy_(averages[i]);
+  counts_ = counts;
+  fired_ = counts_.ticks % options_.every == 0;
+  return {};
+}
+
 void SignAnchor::save(torch::serialize::OutputArchive& archive) const {
   const auto number = [](int64_t value) { return torch::tensor({value}, torch::kInt64); };
   archive.write("ticks", number(counts_.ticks));

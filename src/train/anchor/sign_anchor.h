@@ -58,6 +58,11 @@ class SignAnchor {
 
   const AnchorCounts& counts() const { return counts_; }
 
+  /// One per parameter, as they are.
+  const std::vector<torch::Tensor>& averages() const { return average_; }
+  /// What averages() and counts() were when no fire was due. Errors: kCorrupt for other shapes.
+  Result<void> restore(std::span<const torch::Tensor> averages, const AnchorCounts& counts);
+
   /// All that it remembers, for checkpoints. load() refuses another number of parameters or other shapes.
   void save(torch::serialize::OutputArchive& archive) const;
   Result<void> load(torch::serialize::InputArchive& archive);

@@ -28,6 +28,13 @@ DrawnToken draw_token(std::span<const float> logits, double u, std::vector<doubl
   return {static_cast<int32_t>(id), log_prob(logits[id], largest, sum)};
 }
 
+DrawnToken given_token(std::span<const float> logits, int32_t id) {
+  const double largest = *std::ranges::max_element(logits);
+  double sum = 0;
+  for (const float l : logits) sum += std::exp(l - largest);
+  return {id, log_prob(logits[static_cast<size_t>(id)], largest, sum)};
+}
+
 DrawnToken likeliest_token(std::span<const float> logits) {
   const auto best = std::ranges::max_element(logits);
   double sum = 0;

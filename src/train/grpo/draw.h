@@ -16,5 +16,7 @@ struct DrawnToken {
 DrawnToken draw_token(std::span<const float> logits, double u, std::vector<double>& scratch);
 /// The likeliest token, the lowest id of equals.
 DrawnToken likeliest_token(std::span<const float> logits);
+/// That token, with the log-prob that drawing it would have given, to the bit. `id` is below logits.size().
+DrawnToken given_token(std::span<const float> logits, int32_t id);
 
 }  // namespace forebay::train

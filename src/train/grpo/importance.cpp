@@ -3,7 +3,7 @@
 namespace forebay::train {
 namespace {
 
-constexpr double kMaxLogRatio = 20;
+constexpr double kMostLogRatio = 20;
 constexpr double kLowestMeanWeight = 0.05;  // dividing by less multiplies noise by more than 20
 constexpr double kLowestEss = 0.01;
 
@@ -18,7 +18,7 @@ ImportanceWeights importance_weights(const torch::Tensor& old, const torch::Tens
   const torch::Tensor m = f64(mask);
   const double n = m.sum().item<double>();
   const torch::Tensor difference = torch::where(mask, f64(old) - f64(rollout), torch::zeros({}, m.options()));
-  const torch::Tensor log_ratio = torch::clamp(difference, -kMaxLogRatio, kMaxLogRatio);
+  const torch::Tensor log_ratio = torch::clamp(difference, -kMostLogRatio, kMostLogRatio);
   const torch::Tensor ratio = torch::exp(log_ratio);
   torch::Tensor weights = torch::clamp_max(ratio, options.truncation) * m;
   if (n > 0) {
@@ -33,7 +33,7 @@ ImportanceWeights importance_weights(const torch::Tensor& old, const torch::Tens
     r.chi2_token = mean(ratio * ratio) - 1;
     const torch::Tensor has_tokens = m.sum(-1) > 0;
     const torch::Tensor sequences =
-        torch::exp(2 * torch::clamp(difference.sum(-1), -kMaxLogRatio, kMaxLogRatio))
+        torch::exp(2 * torch::clamp(difference.sum(-1), -kMostLogRatio, kMostLogRatio))
             .masked_select(has_tokens);
     r.chi2_sequence = sequences.mean().item<double>() - 1;
     r.alarm = r.mean_ratio < 0.5 || r.mean_ratio > 2 || r.ess < kLowestEss;

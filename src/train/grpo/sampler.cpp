@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/ensure.h"
+#include "core/hash.h"
 #include "core/memory_budget.h"
 #include "core/memory_storage.h"
 #include "core/thread_pool.h"
@@ -98,12 +99,12 @@ Result<Sampler> Sampler::create(Storage& storage, const Path& vocabulary, const 
   return Sampler(std::move(impl));
 }
 
-Result<void> Sampler::refresh(const Net& net) {
+Result<void> Sampler::refresh(const ModelConfig& config, const NamedTensors& tensors) {
   Impl& s = *impl_;
   // The old model reads the old file's bytes to the end.
   s.model.reset();
   s.file.reset();
-  TRY(write_gguf(s.memory, kModelFile, net, kVocabularyFile));
+  TRY(write_gguf(s.memory, kModelFile, config, tensors, kVocabularyFile));
   s.file = TRY(GgufFile::open(s.memory, kModelFile));
   s.model = TRY(Model::load(s.memory, *s.file, nullptr,
                             {.max_window = s.options.max_window, .mtp = false, .kv = KvType::kF32}, s.kernels,
@@ -113,6 +114,10 @@ Result<void> Sampler::refresh(const Net& net) {
 
 std::span<const std::byte> Sampler::model_file() const {
   return std::as_bytes(std::span(impl_->memory.get(kModelFile)));
+}
+
+uint64_t Sampler::words_hash() const {
+  return fast_checksum(std::as_bytes(std::span(impl_->memory.get(kVocabularyFile))));
 }
 
 const Tokenizer& Sampler::tokenizer() const {
@@ -140,11 +145,18 @@ Result<void> Sampler::Impl::make_slots(size_t n) {
 void Sampler::Impl::choose(Drawing& d, Active& a, std::span<const float> logits,
                            std::vector<double>& scratch) const {
   Rollout& answer = d.answers[a.answer];
-  const double u = uniform(d.plan.seed, d.plan.first_stream + a.answer, answer.tokens.size());
-  const DrawnToken token = d.plan.greedy ? likeliest_token(logits) : draw_token(logits, u, scratch);
+  const size_t place = answer.tokens.size();
+  const Rollout* const given = d.plan.given.empty() ? nullptr : &d.plan.given[a.answer];
+  DrawnToken token;
+  if (given != nullptr) {
+    token = given_token(logits, given->tokens[place]);
+  } else {
+    const double u = uniform(d.plan.seed, d.plan.first_stream + a.answer, place);
+    token = d.plan.greedy ? likeliest_token(logits) : draw_token(logits, u, scratch);
+  }
   answer.tokens.push_back(token.id);
   answer.log_probs.push_back(token.log_prob);
-  answer.ended = tokenizer->is_stop(token.id);
+  answer.ended = given != nullptr ? place + 1 == given->tokens.size() : tokenizer->is_stop(token.id);
   a.next = token.id;
 }
 
@@ -198,6 +210,8 @@ Result<std::vector<Rollout>> Sampler::draw(std::span<const std::vector<int32_t>>
                                            const DrawPlan& plan, std::stop_token stop) {
   Impl& s = *impl_;
   ENSURE(s.model.has_value(), "draw before refresh");
+  ENSURE(plan.given.empty() || plan.given.size() == prompts.size() * static_cast<size_t>(plan.n_answers),
+         "given answers for other prompts");
   const auto n_answers = static_cast<size_t>(plan.n_answers);
   for (const std::vector<int32_t>& prompt : prompts)
     if (prompt.empty() || static_cast<int64_t>(prompt.size()) + plan.max_tokens > s.options.context)

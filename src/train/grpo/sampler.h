@@ -12,6 +12,7 @@
 #include "forebay/result.h"
 
 #include "core/storage.h"
+#include "train/nets/files.h"
 #include "train/nets/net.h"
 
 namespace forebay {
@@ -40,6 +41,9 @@ struct DrawPlan {
   bool greedy = false;
   uint64_t seed = 0;
   uint64_t first_stream = 0;  // answer j of prompt i draws from stream first_stream + i n_answers + j
+  /// Tokens to take instead of drawing, [prompts * n_answers], each with one token at least: what comes back
+  /// are their log-probs under the weights at hand, to the bit those that drawing them would have given.
+  std::span<const Rollout> given = {};
 };
 
 /// Confined.
@@ -51,13 +55,16 @@ class Sampler {
   Sampler& operator=(Sampler&&) noexcept;
   ~Sampler();
 
-  /// Takes the net's weights, f32: what is drawn afterwards is the net's, to rounding. Errors: of the engine,
-  /// for weights that it refuses.
-  Result<void> refresh(const Net& net);
+  /// Takes the weights of a whole model, f32: what is drawn afterwards is the model's, to rounding. Errors:
+  /// of the engine, for weights that it refuses.
+  Result<void> refresh(const ModelConfig& config, const NamedTensors& tensors);
+  Result<void> refresh(const Net& net) { return refresh(net.config(), named_tensors(net)); }
   /// The file that refresh() made, for whoever keeps it.
   std::span<const std::byte> model_file() const;
 
   const Tokenizer& tokenizer() const;
+  /// Of the vocabulary: whether two samplers speak the same.
+  uint64_t words_hash() const;
   /// The prompt's ids as the engine would make them.
   std::vector<int32_t> encode(std::string_view prompt) const;
   /// What the answer says; the token that ended it is not part of it, other control tokens are.

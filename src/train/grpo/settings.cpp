@@ -1,5 +1,6 @@
 #include "train/grpo/settings.h"
 
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +12,12 @@ constexpr std::pair<std::string_view, Cvc> kCvcWords[] = {
     {"none", Cvc::kNone}, {"ce", Cvc::kCrossEntropy}, {"dc", Cvc::kSquare}, {"dc-shaped", Cvc::kShaped}};
 constexpr std::pair<std::string_view, MaskScope> kScopeWords[] = {
     {"step", MaskScope::kStep}, {"micro-batch", MaskScope::kMicroBatch}, {"token", MaskScope::kToken}};
+constexpr std::pair<std::string_view, Publish> kPublishWords[] = {{"staged", Publish::kStaged},
+                                                                  {"at-once", Publish::kAtOnce}};
+constexpr std::pair<std::string_view, SamplerWeights> kWeightsWords[] = {
+    {"f32", SamplerWeights::kF32}, {"bf16-delta", SamplerWeights::kBf16Delta}};
+constexpr std::pair<std::string_view, Backend> kBackendWords[] = {
+    {"tcp", Backend::kTcp}, {"gloo", Backend::kGloo}, {"nccl", Backend::kNccl}};
 constexpr std::pair<std::string_view, Gain> kGainWords[] = {{"exact", Gain::kExact},
                                                             {"keep-rate", Gain::kKeepRate}};
 
@@ -27,6 +34,7 @@ void get_int(Recipe& recipe, std::string_view key, int& value, int64_t min, int6
 
 void read_model(Recipe& r, GrpoSettings& s) {
   r.get("model.path", s.model.path);
+  r.get("model.tokenizer", s.model.tokenizer);
   get_int(r, "model.hidden", s.model.toy.d_model, 8, 4096);
   get_int(r, "model.blocks", s.model.toy.n_blocks, 1, 64);
   get_int(r, "model.heads", s.model.toy.n_heads, 1, 64);
@@ -92,16 +100,51 @@ void read_wire(Recipe& r, GrpoSettings& s) {
   r.get("wire.gamma_max", c.gamma_max, 0, 1e9);
   r.get("wire.accumulate", c.accumulate);
   r.get("wire.refresh_every", s.wire.refresh_every, 1, 1'000'000);
+  r.get("wire.publish", s.wire.publish, words_of(kPublishWords));
+  r.get("anchor.every", s.anchor.every, 0, 1'000'000);
+  r.get("anchor.mu", s.anchor.mu, 0, 1);
+  r.get("anchor.step", s.anchor.step, 0, 1);
+  r.get("anchor.masked", s.anchor.masked);
+  r.get("anchor.mask_rank", s.anchor.mask.rank, 0, 1);
+  r.get("anchor.mask_alpha", s.anchor.mask.alpha, 0, 1);
+}
+
+void get_time(Recipe& r, std::string_view key, Milliseconds& time) {
+  double seconds = static_cast<double>(time.count()) / 1000;
+  r.get(key, seconds, 0.001, 1e6);
+  time = Milliseconds(static_cast<int64_t>(std::llround(seconds * 1000)));
+}
+
+void read_link(Recipe& r, const std::string& section, LinkOptions& link) {
+  r.get(section + ".bytes_per_second", link.bytes_per_second, 0, 1e15);
+  r.get(section + ".latency_s", link.latency_s, 0, 1e6);
+  r.get(section + ".jitter_s", link.jitter_s, 0, 1e6);
+  r.get(section + ".loss", link.loss, 0, 1);
+  r.get(section + ".resend_s", link.resend_s, 0, 1e6);
+  r.get(section + ".packet_bytes", link.packet_bytes, 1, 1 << 20);
+}
+
+void read_comm(Recipe& r, CommOptions& comm) {
+  r.get("pipeline.backend", comm.backend, words_of(kBackendWords));
+  get_time(r, "timeouts.pg_s", comm.timeouts.pg);
+  get_time(r, "timeouts.step_s", comm.timeouts.step);
+  get_time(r, "timeouts.init_s", comm.timeouts.init);
+  get_time(r, "timeouts.silence_s", comm.timeouts.silence);
+  read_link(r, "link", comm.pipe_link);
+  read_link(r, "anchor_link", comm.anchor_link);
 }
 
 void read_run(Recipe& r, GrpoSettings& s) {
   r.get("probe.every", s.probe.every, 0, 1'000'000);
+  r.get("ledger.every", s.ledger.every, 0, 1'000'000);
   r.get("validation.every", s.validation.every, 0, 1'000'000);
   r.get("validation.items", s.validation.items, 1, 1'000'000);
   r.get("sampler.threads", s.sampler.threads, 0, 1024);
   r.get("sampler.sequences", s.sampler.sequences, 1, 65536);
   r.get("sampler.context", s.sampler.context, 2, 1 << 20);
   r.get("sampler.window", s.sampler.window, 1, 65536);
+  r.get("sampler.weights", s.sampler.weights, words_of(kWeightsWords));
+  r.get("sampler.refresh_every", s.sampler.refresh_every, 1, 1'000'000);
   r.get("run.steps", s.run.steps, 0, 10'000'000);
   r.get("run.checkpoint_every", s.run.checkpoint_every, 1, 10'000'000);
   r.get("run.seed", s.run.seed, 0, int64_t{1} << 62);
@@ -112,17 +155,30 @@ void read_run(Recipe& r, GrpoSettings& s) {
 
 }  // namespace
 
-Result<GrpoSettings> GrpoSettings::read(Recipe& recipe) {
+Result<GrpoSettings> GrpoSettings::read(Recipe& recipe, int n_processes) {
   GrpoSettings s;
+  s.pipeline.stages = n_processes;
   read_model(recipe, s);
   read_objective(recipe, s);
   read_wire(recipe, s);
+  read_comm(recipe, s.comm);
   read_run(recipe, s);
   TRY(recipe.finish());
   const auto wrong = [&](std::string text) {
     return Error{Code::kInvalidArgument, recipe.name() + ": " + std::move(text)};
   };
   s.wire.codec.seed = static_cast<uint64_t>(s.run.seed);
+  s.comm.pipe_link.seed = s.comm.anchor_link.seed = static_cast<uint64_t>(s.run.seed);
+  if (n_processes > 1 && s.pipeline.stages != n_processes)
+    return wrong(fmt::format("pipeline.stages is {} with {} processes: each has one stage", s.pipeline.stages,
+                             n_processes));
+  if (Result<void> link = s.comm.pipe_link.check(); !link) return wrong("[link]: " + link.error().message);
+  if (Result<void> link = s.comm.anchor_link.check(); !link)
+    return wrong("[anchor_link]: " + link.error().message);
+  if (Result<void> times = s.comm.timeouts.check(); !times)
+    return wrong("[timeouts]: " + times.error().message);
+  if (s.anchor.masked && s.anchor.every == 0)
+    return wrong("anchor.masked with anchor.every 0: the mask is of what the anchor sends");
   if (s.wire.codec.name != "none" && s.pipeline.stages < 2)
     return wrong(
         fmt::format("wire.codec is '{}' with pipeline.stages {}: a codec is between stages, 2 or more",

@@ -4,48 +4,42 @@
 
 #include <fmt/format.h>
 
-#include "tokenizer/tokenizer.h"
 #include "train/fit/adamw.h"
+#include "train/grpo/learner.h"
 #include "train/grpo/step_batch.h"
 
 namespace forebay::train {
-namespace {
 
-// Items of the warm start and of GRPO are draws of two seeds.
-constexpr uint64_t kWarmStartSeed = 0x57a27;
-
-}  // namespace
-
-Result<void> warm_start(Net& net, const Task& task, const Sampler& words, const GrpoSettings& settings,
+Result<void> warm_start(Net& net, Views& views, Drawer* drawer, Team& team, const GrpoSettings& settings,
                         const std::function<void(int64_t, double)>& progress, std::stop_token stop) {
-  const Tokenizer& tokenizer = words.tokenizer();
-  if (!tokenizer.eos())
-    return Error{Code::kUnsupported, "sft: the vocabulary has no token that ends an answer"};
   AdamW optimizer(net, {.weight_decay = settings.grpo.weight_decay});
-  const auto n = static_cast<uint64_t>(settings.sft.batch);
   for (int64_t step = 0; step < settings.sft.steps; ++step) {
-    if (stop.stop_requested()) return Error{Code::kCancelled, "interrupted"};
-    std::vector<std::vector<int32_t>> prompts, answers;
-    std::vector<TrainedSequence> sequences;
-    for (uint64_t i = 0; i < n; ++i) {
-      const Item item = task.item(Split::kTrain, static_cast<uint64_t>(settings.task.seed) ^ kWarmStartSeed,
-                                  static_cast<uint64_t>(step) * n + i);
-      prompts.push_back(words.encode(item.prompt));
-      answers.push_back(tokenizer.encode(item.answer));
-      answers.back().push_back(*tokenizer.eos());
-    }
-    for (size_t i = 0; i < prompts.size(); ++i) sequences.push_back({prompts[i], answers[i]});
-    const StepBatch batch =
-        make_step_batch(sequences, settings.sft.batch, torch::Device(settings.run.device));
+    if (TRY(team.any("stop warm start", stop.stop_requested())))
+      return Error{Code::kCancelled, "interrupted"};
+    Bytes mine;
+    if (drawer != nullptr) mine = TRY(drawer->solved(step)).to_bytes();
+    const Solved solved = TRY(Solved::from_bytes(TRY(team.share(std::move(mine), 0))));
+    const std::vector<TrainedSequence> sequences = solved.sequences();
+    const StepBatch batch = make_step_batch(sequences, settings.sft.batch, net.parameters()[0].device());
     optimizer.zero_grad();
-    const torch::Tensor loss = -row_log_probs(net.logits(batch.micro[0].ids_BT), batch.rows[0]).mean();
-    loss.backward();
-    const double value = loss.item<double>();
-    if (!std::isfinite(value))
-      return Error{Code::kCorrupt, fmt::format("sft: loss {} at step {}", value, step + 1)};
-    optimizer.clip(settings.grpo.clip_norm);
+    torch::Tensor value = torch::zeros({1}, torch::kFloat64);
+    const LogProbs dense{.values = {}, .epoch = views.epoch(View::kDense, step)};
+    TRY(views.train(
+        batch, step, dense,
+        [&](size_t, const torch::Tensor& log_probs) {
+          const torch::Tensor loss = -log_probs.mean();
+          value[0] = loss.detach().cpu().to(torch::kFloat64);
+          return loss;
+        },
+        View::kDense));
+    TRY(team.share(value, team.head_rank()));
+    const double loss = value.item<double>();
+    if (!std::isfinite(loss))
+      return Error{Code::kCorrupt, fmt::format("sft: loss {} at step {}", loss, step + 1)};
+    const double norm = TRY(views.gradient_norm());
+    clip_gradients(net, norm, settings.grpo.clip_norm);
     optimizer.step(settings.sft.lr);
-    progress(step + 1, value);
+    if (team.leads()) progress(step + 1, loss);
   }
   optimizer.zero_grad();
   return {};

@@ -6,16 +6,17 @@
 
 #include "forebay/result.h"
 
-#include "train/grpo/sampler.h"
+#include "train/grpo/drawer.h"
 #include "train/grpo/settings.h"
+#include "train/grpo/team.h"
+#include "train/grpo/views.h"
 #include "train/nets/net.h"
-#include "train/tasks/task.h"
 
 namespace forebay::train {
 
-/// settings.sft.steps of AdamW at a constant rate, on fresh items; changes `net`. progress(step, loss).
-/// Errors: kCancelled; kCorrupt when the loss is not finite.
-Result<void> warm_start(Net& net, const Task& task, const Sampler& words, const GrpoSettings& settings,
+/// settings.sft.steps of AdamW at a constant rate, on fresh items of the leader's `drawer` (null elsewhere);
+/// changes `net`. progress(step, loss). Collective. Errors: kCancelled; kCorrupt when the loss is not finite.
+Result<void> warm_start(Net& net, Views& views, Drawer* drawer, Team& team, const GrpoSettings& settings,
                         const std::function<void(int64_t, double)>& progress, std::stop_token stop);
 
 }  // namespace forebay::train

@@ -1,6 +1,7 @@
 // forebay train grpo: improve a model on a task whose answers can be checked.
 #include "core/interrupt.h"
 #include "core/storage.h"
+#include "core/world.h"
 #include "train/grpo/trainer.h"
 #include "train/program/commands.h"
 
@@ -34,8 +35,10 @@ class GrpoCommand : public cli::Command {
   Result<ExitCode> run(const FlagTable&) override {
     const std::unique_ptr<Storage> storage = make_posix_storage();
     Recipe recipe = TRY(Recipe::read(*storage, recipe_, settings_));
+    const World world = TRY(world_from_environment());
     if (dry_run_) {
-      TRY(GrpoSettings::read(recipe));
+      TRY(GrpoSettings::read(recipe, world.size));
+      if (world.rank > 0) return ExitCode::kDone;
       fmt::print("{}", recipe.resolved());
       return ExitCode::kDone;
     }
@@ -51,10 +54,13 @@ class GrpoCommand : public cli::Command {
         fmt::print(stderr, "  val {:.3f}", accuracy);
       fmt::print(stderr, "\n");
     };
-    const auto run = TRY(
-        GrpoRun::open(*storage, std::move(recipe), out_, resume_, std::move(observer), interrupt.token()));
-    TRY(run->run(interrupt.token()));
-    fmt::print("{}\n", (Path(out_) / "model.gguf").string());
+    const auto run = TRY(GrpoRun::open(*storage, std::move(recipe), out_, resume_, std::move(observer),
+                                       interrupt.token(), world));
+    const Result<void> done = run->run(interrupt.token());
+    if (!done && done.error().code != Code::kCancelled) return Error(done.error());
+    TRY(run->close());
+    if (!done) return Error(done.error());
+    if (world.rank == 0) fmt::print("{}\n", (Path(out_) / "model.gguf").string());
     return ExitCode::kDone;
   }
 

@@ -1,94 +1,10 @@
 // Whole runs of a very small model: what resumes is what never stopped, what measures changes nothing, and
 // what is refused.
-#include <cmath>
-#include <filesystem>
-#include <map>
-
-#include <fmt/format.h>
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-
-#include "support/temporary_directory.h"
-#include "train/grpo/run_file.h"
-#include "train/grpo/trainer.h"
-#include "train/nets/files.h"
+#include "grpo_runs.h"
 
 namespace forebay::train {
 namespace {
 
-using Json = nlohmann::json;
-
-const std::vector<std::string> kTiny = {"model.hidden=32",
-                                        "model.blocks=4",
-                                        "model.heads=2",
-                                        "model.kv_heads=1",
-                                        "model.head_dim=16",
-                                        "model.ffn=32",
-                                        "sft.steps=2",
-                                        "sft.batch=16",
-                                        "grpo.prompts=6",
-                                        "grpo.answers=4",
-                                        "grpo.lr=1e-2",
-                                        "grpo.warmup=0",
-                                        "grpo.drop_equal=false",
-                                        "validation.every=0",
-                                        "probe.every=2",
-                                        "sampler.context=16",
-                                        "sampler.threads=1",
-                                        "run.steps=4",
-                                        "run.checkpoint_every=2",
-                                        "run.threads=1",
-                                        "pipeline.micro_batch=10",
-                                        "grpo.beta=0.05",
-                                        "cvc.mode=ce",
-                                        "cvc.lambda=0.5"};
-
-std::vector<std::string> with(std::vector<std::string> settings) {
-  std::vector<std::string> all = kTiny;
-  all.insert(all.end(), settings.begin(), settings.end());
-  return all;
-}
-
-class Runs : public ::testing::Test {
- protected:
-  Path directory(const std::string& name) const { return temp_ / name; }
-
-  Result<std::unique_ptr<GrpoRun>> open(const std::string& name, const std::vector<std::string>& settings,
-                                        bool resume = false) {
-    Recipe recipe = TRY(Recipe::parse("", "test", settings));
-    return GrpoRun::open(*storage_, std::move(recipe), directory(name), resume, {}, {});
-  }
-  /// Hash of the policy at the end.
-  uint64_t run(const std::string& name, const std::vector<std::string>& settings, bool resume = false) {
-    auto opened = open(name, settings, resume);
-    if (!opened) {
-      ADD_FAILURE() << opened.error().message;
-      return 0;
-    }
-    const Result<void> done = (*opened)->run({});
-    EXPECT_TRUE(done) << done.error().message;
-    return tensors_hash(named_tensors((*opened)->policy()));
-  }
-  /// Rows by step, the later of two; without times.
-  std::map<int64_t, Json> rows(const std::string& name, const std::vector<std::string>& without = {}) {
-    std::map<int64_t, Json> result;
-    std::istringstream text(read_text(*storage_, directory(name) / "metrics.jsonl").value());
-    for (std::string line; std::getline(text, line);) {
-      Json row = Json::parse(line);
-      if (!row.contains("step")) continue;
-      const int64_t step = row["step"];
-      for (const char* time : {"step_s", "draw_s", "refresh_s"}) row.erase(time);
-      for (const std::string& key : without) row.erase(key);
-      result[step] = row;
-    }
-    return result;
-  }
-
-  TemporaryDirectory temp_;
-  std::unique_ptr<Storage> storage_ = make_posix_storage();
-};
-
-/// "cvc" gives every step something to learn: so small a model has no right answer to be rewarded for.
 struct Arm {
   std::string name;
   std::vector<std::string> settings;
@@ -180,10 +96,57 @@ TEST_F(Runs, UnsharedNoiseBreaksTheRatio) {
 }
 
 TEST_F(Runs, WithoutLearningTheGapIsConstantToTheBit) {
-  run("run", with({"grpo.lr=0", "task.repeat_first=true", "run.steps=12", "probe.every=1"}));
+  // A stale cache, a sampler that drifts from the trainer, a state that grows: each shows here.
+  run("run", with({"grpo.lr=0", "task.repeat_first=true", "run.steps=200", "probe.every=1",
+                   "run.checkpoint_every=100", "grpo.prompts=2", "model.blocks=1"}));
   const auto all = rows("run", {"step", "lr"});
-  ASSERT_EQ(all.size(), 12u);
-  for (const auto& [step, row] : all) EXPECT_EQ(row, all.at(1)) << step;
+  ASSERT_EQ(all.size(), 200u);
+  for (const auto& [step, row] : all) ASSERT_EQ(row, all.at(1)) << step;
+}
+
+TEST_F(Runs, WithoutLearningNothingDriftsThroughACodec) {
+  // Masks change with the step and bases with their rows; what is dense, and what compares two passes over
+  // the same rows, does not.
+  for (const std::vector<std::string>& codec :
+       {std::vector<std::string>{"wire.codec=prf", "wire.k=16"},
+        std::vector<std::string>{"wire.codec=frlr", "wire.rank=8", "wire.k_residual=4",
+                                 "wire.refresh_every=3"}}) {
+    std::vector<std::string> settings = {
+        "grpo.lr=0",      "task.repeat_first=true",    "run.steps=40", "probe.every=1", "pipeline.stages=3",
+        "grpo.prompts=3", "sampler.weights=bf16-delta"};
+    settings.insert(settings.end(), codec.begin(), codec.end());
+    run(codec[0], with(settings));
+    const auto all = rows(codec[0]);
+    ASSERT_EQ(all.size(), 40u);
+    for (const auto& [step, row] : all) {
+      EXPECT_EQ(row["kl_view"], 0) << row;
+      EXPECT_EQ(row["kl_dense"], 0) << row;
+      EXPECT_EQ(row["ratio_max_dev"], 0) << row;
+      EXPECT_EQ(row["gap_engine"], all.at(1)["gap_engine"]) << step;
+      EXPECT_EQ(row["reward"], all.at(1)["reward"]) << step;
+    }
+  }
+}
+
+TEST_F(Runs, ABasisThatChangesBeforeItsStepEndsBreaksTheRatio) {
+  // The negative control of staged publishing: two updates share their old log-probs, the basis changes
+  // between them, and with a learning rate of 0 nothing else does.
+  const std::vector<std::string> two_ticks = {
+      "wire.codec=frlr",   "wire.rank=8", "wire.k_residual=4", "wire.refresh_every=2",
+      "pipeline.stages=3", "grpo.lr=0",   "grpo.ticks=2",      "run.steps=4"};
+  std::vector<std::string> at_once = two_ticks;
+  at_once.emplace_back("wire.publish=at-once");
+  run("staged", with(two_ticks));
+  run("at-once", with(at_once));
+  for (const int64_t step : {1, 2, 3, 4}) {
+    EXPECT_EQ(rows("staged").at(step)["ratio_max_dev"], 0) << step;
+    const double deviation = rows("at-once").at(step)["ratio_max_dev"];
+    if (step % 2 == 0) {
+      EXPECT_GT(deviation, 0.01) << "a step in which a basis changed";
+    } else {
+      EXPECT_EQ(deviation, 0) << "a step in which none did";
+    }
+  }
 }
 
 TEST_F(Runs, EndsWhereItShouldAndRecordsEachStepOnce) {
@@ -201,23 +164,44 @@ TEST_F(Runs, EndsWhereItShouldAndRecordsEachStepOnce) {
   EXPECT_EQ(rows("run"), all);
 }
 
-TEST_F(Runs, OtherDataOrOtherRulesAreAnotherRun) {
+TEST_F(Runs, OnlyWhatChangesResultsIsAnotherRun) {
   run("run", with({"run.steps=2"}));
   const auto message = [&](const std::vector<std::string>& settings) {
     const auto opened = open("run", with(settings), /*resume=*/true);
     return opened ? std::string() : opened.error().message;
   };
-  EXPECT_NE(message({"task.seed=2"}).find("task.seed is 2"), std::string::npos) << message({"task.seed=2"});
-  EXPECT_NE(message({"task.name=lists"}).find("task.name"), std::string::npos);
-  EXPECT_NE(message({"grpo.lr=1e-3"}).find("grpo.lr"), std::string::npos);
-  EXPECT_NE(message({"run.seed=7"}).find("run.seed"), std::string::npos);
-  EXPECT_EQ(message({"run.steps=3", "probe.every=1"}), "");
+  const std::string data = message({"task.seed=2"});
+  EXPECT_NE(data.find("task.seed is 2"), std::string::npos) << data;
+  EXPECT_NE(data.find("began with 1"), std::string::npos) << data;
+  for (const char* setting : {"task.name=lists", "grpo.lr=1e-3", "run.seed=7", "anchor.every=3",
+                              "pipeline.micro_batch=5", "sampler.weights=bf16-delta", "grpo.beta=0.1"}) {
+    const std::string key = std::string(setting).substr(0, std::string(setting).find('='));
+    EXPECT_NE(message({setting}).find(key + " is "), std::string::npos) << message({setting});
+  }
+  // How long, how fast, how often; and what has nothing to act on.
+  for (const char* setting :
+       {"run.steps=3", "probe.every=1", "sampler.sequences=8", "validation.items=5", "ledger.every=1",
+        "link.latency_s=0.1", "timeouts.step_s=700", "pipeline.backend=gloo", "pipeline.stages=2",
+        "wire.bits=2", "wire.refresh_every=7", "anchor.mu=0.5", "controller.eta=2", "brake.factor=0.25",
+        "cvc.delta=2"})
+    EXPECT_EQ(message({setting}), "") << setting;
   const auto again = open("run", with({}));
   ASSERT_FALSE(again);
   EXPECT_NE(again.error().message.find("has a run already"), std::string::npos);
   const auto nothing = open("empty", with({}), /*resume=*/true);
   ASSERT_FALSE(nothing);
   EXPECT_NE(nothing.error().message.find("no checkpoint"), std::string::npos);
+}
+
+TEST_F(Runs, TheProbeIsFreeUnlessSomethingActsOnIt) {
+  const std::vector<std::string> controlled = {"controller.enabled=true", "controller.table=[0, 0.01]",
+                                               "run.steps=2"};
+  run("run", with(controlled));
+  std::vector<std::string> settings = controlled;
+  settings.emplace_back("probe.every=1");
+  const auto opened = open("run", with(settings), /*resume=*/true);
+  ASSERT_FALSE(opened);
+  EXPECT_NE(opened.error().message.find("probe.every is 1"), std::string::npos) << opened.error().message;
 }
 
 TEST_F(Runs, ADamagedCheckpointIsRefused) {

@@ -47,7 +47,7 @@ class Sampling : public ::testing::Test {
     settings_.model.toy = {
         .d_model = 32, .n_blocks = 2, .n_heads = 2, .n_kv_heads = 1, .head_dim = 16, .d_ffn = 48};
     settings_.model.seed = 5;
-    policy_ = make_policy(*storage_, settings_, *task_).value();
+    policy_ = make_policy(*storage_, settings_, *task_, 0, 1, torch::kCPU).value();
     // A new model is nearly indifferent: make its choices matter.
     const torch::NoGradGuard no_gradients;
     for (torch::Tensor& p : policy_.net->parameters())
@@ -56,7 +56,7 @@ class Sampling : public ::testing::Test {
   }
   Sampler sampler(int64_t n_sequences, int64_t window, int threads = 1) {
     Sampler s =
-        Sampler::create(*policy_.vocabulary_storage, policy_.vocabulary,
+        Sampler::create(*policy_.words.storage, policy_.words.path,
                         {.threads = threads, .n_sequences = n_sequences, .context = 40, .max_window = window})
             .value();
     EXPECT_TRUE(s.refresh(*policy_.net));
@@ -114,6 +114,19 @@ TEST_F(Sampling, ItsLogProbsAreTheTrainers) {
   const torch::Tensor difference = torch::cat(parts) - torch::tensor(drawn);
   EXPECT_LT(difference.abs().max().item<double>(), 1e-4);
   EXPECT_LT(std::abs(difference.mean().item<double>()), 1e-5);
+}
+
+TEST_F(Sampling, GivenAnswersHaveTheLogProbsOfDrawnOnes) {
+  Sampler s = sampler(60, 1024);
+  const std::vector<Rollout> drawn =
+      s.draw(prompts(s), {.n_answers = 3, .max_tokens = 8, .seed = 9, .first_stream = 100}).value();
+  Sampler other = sampler(7, 30);
+  const std::vector<Rollout> given =
+      other.draw(prompts(other), {.n_answers = 3, .max_tokens = 8, .given = drawn}).value();
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    EXPECT_EQ(given[i].tokens, drawn[i].tokens) << i;
+    EXPECT_EQ(given[i].log_probs, drawn[i].log_probs) << i;
+  }
 }
 
 TEST_F(Sampling, TakesNewWeights) {
