@@ -15,6 +15,10 @@ constexpr int64_t kPartCells = 64;
 
 }  // namespace
 
+int64_t n_exact_rows(int64_t n, int64_t n_left) {
+  return std::clamp<int64_t>(kExactTail - n_left, 0, n);
+}
+
 int64_t prompt_part(int64_t done, int64_t total, int64_t most) {
   const int64_t rest = total - done;
   if (rest <= most || most < kPartCells) return std::min(rest, most);
@@ -33,8 +37,7 @@ Result<void> feed(std::span<const Feed> feeds) {
     s.logits_valid = false;
     const auto n = static_cast<int64_t>(f.tokens.size());
     const bool prompt = f.n_prompt_left >= 0;
-    // However the prompt is cut, its last kExactTail tokens are the exact ones.
-    const int64_t n_exact = prompt ? std::clamp<int64_t>(kExactTail - f.n_prompt_left, 0, n) : 0;
+    const int64_t n_exact = prompt ? n_exact_rows(n, f.n_prompt_left) : 0;
     window.push_back(
         {&s.state, f.tokens, f.logits, prompt, n_exact, s.edits ? s.edits->observer() : nullptr});
   }

@@ -23,6 +23,10 @@ struct Feed {
 /// Errors: as Model::forward; a pass that fails half-way empties all of its sessions.
 Result<void> feed(std::span<const Feed> feeds);
 
+/// Of `n` tokens of a prompt, of which n_left follow: how many at the end are routed exactly where
+/// cache-aware routing is on. However a prompt is cut, they are its last 32.
+int64_t n_exact_rows(int64_t n, int64_t n_left);
+
 /// How many tokens the next part of a prompt has, of which `done` of `total` are in the state: at most
 /// `most`, and it ends where cells are a multiple of 64 unless it is the last or fewer are allowed.
 int64_t prompt_part(int64_t done, int64_t total, int64_t most);

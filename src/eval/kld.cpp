@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "eval/text_span.h"
 #include "model/model.h"
 #include "sampling/sampling.h"
 #include "tokenizer/tokenizer.h"
@@ -32,7 +33,7 @@ Result<void> window_logits(Engine& engine, SequenceState& state, std::span<const
   state.reset();
   for (size_t first = 0; first < ids.size(); first += max_window) {
     const size_t n = std::min<size_t>(max_window, ids.size() - first);
-    const Span span{.state = &state, .tokens = ids.subspan(first, n), .logits = LogitRows::kAll};
+    const Span span = text_span(model, state, ids, first, n);
     const ForwardOutput output = TRY(model.forward({&span, 1}));
     std::copy(output.logits.data, output.logits.data + n * V, out.begin() + first * V);
   }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/bytes.h"
+#include "eval/text_span.h"
 #include "gguf/fingerprint.h"
 #include "model/model.h"
 
@@ -47,7 +48,7 @@ class Computed : public KldReference {
     logits.resize(ids.size() * V);
     for (size_t first = 0; first < ids.size(); first += model.max_window()) {
       const size_t n = std::min<size_t>(model.max_window(), ids.size() - first);
-      const Span span{.state = &*state_, .tokens = ids.subspan(first, n), .logits = LogitRows::kAll};
+      const Span span = text_span(model, *state_, ids, first, n);
       const ForwardOutput output = TRY(model.forward({&span, 1}));
       std::copy_n(output.logits.data, n * V, logits.begin() + first * V);
       TRY(keep(output.head_rows));

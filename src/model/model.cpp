@@ -54,6 +54,10 @@ Model::~Model() = default;
 const ModelConfig& Model::config() const {
   return impl_->config;
 }
+const RoutingOptions& Model::routing() const {
+  return impl_->routing;
+}
+
 int64_t Model::max_window() const {
   return impl_->max_window;
 }

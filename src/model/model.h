@@ -47,6 +47,7 @@ class Model {
 
   const ModelConfig& config() const;
   int64_t max_window() const;
+  const RoutingOptions& routing() const;
   bool has_mtp() const;
   KernelContext& kernels();
   /// Null when experts are mapped or there are none.

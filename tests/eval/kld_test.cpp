@@ -55,5 +55,31 @@ TEST(MeasureKld, AModelIsAtDistanceZeroFromItself) {
   EXPECT_FALSE(cut_windows(a, {&nothing, 1}, too_short).has_value());
 }
 
+// Case 43: a bias in prompts is one in a text that is read as a prompt, but for its end.
+TEST(MeasureKld, ABiasInPromptsCostsSomethingBeforeTheEnd) {
+  const std::string model = std::string(FOREBAY_SOURCE_DIR) + "/models/pebble.gguf";
+  if (!std::filesystem::exists(model)) GTEST_SKIP() << "models/pebble.gguf is not there";
+  EngineOptions options;
+  options.model = model;
+  options.chunk = 4;
+  Engine exact = Engine::open(options).value();
+  options.experts = ExpertPlacement::kStreamed;
+  options.budget_bytes = uint64_t{44} << 20;
+  options.prefetch = false;
+  options.route_bias_prompt = 4;
+  Engine biased = Engine::open(options).value();
+  std::string words;
+  for (int i = 0; i < 40; ++i) words += "the " + std::to_string(i * i) + " wide rivers, ";
+  const auto mean_of = [&](const std::string& text, int64_t tokens) {
+    const EvalText one{"text", text};
+    KldOptions kld;
+    kld.max_tokens = tokens;
+    const std::vector<KldWindow> windows = cut_windows(exact, {&one, 1}, kld).value();
+    return measure_kld(*computed_reference(exact), biased, {&one, 1}, windows, kld, {}, {})->total.mean;
+  };
+  EXPECT_EQ(mean_of(words, 32), 0) << "all of it is the end";
+  EXPECT_GT(mean_of(words, 150), 1e-5);
+}
+
 }  // namespace
 }  // namespace forebay

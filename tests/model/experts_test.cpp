@@ -1,5 +1,7 @@
 // Streamed experts change no bit, whatever the budget and the policy; a failing disk costs one request.
+#include <algorithm>
 #include <cstring>
+#include <map>
 
 #include <gtest/gtest.h>
 
@@ -119,6 +121,90 @@ TEST_P(StreamedExperts, RoutedByWhatIsInMemoryGiveTheSameBitsEveryTime) {
   LoadedModel plain(file, 2, best_isa(), streamed(3 * least_budget(file)));
   (void)plain.logits(ids, 1);
   EXPECT_LT(misses[0], plain.model->expert_cache()->stats().n_misses);
+}
+
+/// What was chosen, beside what the router ranked.
+struct Choices : RouteObserver {
+  struct Row {
+    std::vector<int32_t> ranked, chosen;
+    bool exact(size_t n) const {
+      return std::is_permutation(chosen.begin(), chosen.end(), ranked.begin(),
+                                 ranked.begin() + static_cast<std::ptrdiff_t>(n));
+    }
+    bool has(int32_t expert) const { return std::count(chosen.begin(), chosen.end(), expert) > 0; }
+  };
+  void on_route(const RouteEvent& event) override {
+    RouteRanker ranker(static_cast<int>(event.logits_E.size()));
+    const RouteCandidates head = ranker.rank(event.logits_E);
+    rows[event.block].push_back(
+        {{head.ids.begin(), head.ids.end()}, {event.chosen.begin(), event.chosen.end()}});
+  }
+  std::map<int, std::vector<Row>> rows;
+};
+
+// Of a prompt the body is biased but for its first ranks, and its end is not; an answer's rows are apart.
+TEST_P(StreamedExperts, APromptsBodyMayBeBiasedItsEndIsExact) {
+  const std::filesystem::path file = testing::converted_vectors(GetParam(), "q8_0");
+  std::vector<int32_t> ids = testing::expected_of(GetParam()).ints("ids");
+  ids.resize(80);
+  EXPECT_EQ(RoutingOptions().prompt.protect, 4);
+  EXPECT_EQ(RoutingOptions().decode.protect, 3);
+  ModelOptions options = streamed(8 * least_budget(file));
+  options.routing.prompt = {.lambda = 1000, .protect = 2, .window = 8};
+  Choices choices;
+  options.trace = &choices;
+  LoadedModel m(file, 2, best_isa(), options);
+  SequenceState state = m.state(100);
+  constexpr int64_t kChunk = 2, kExact = 19;  // the end begins within a chunk
+  for (int64_t first = 0; first < 80; first += kChunk) {
+    Span span{&state, std::span(ids).subspan(first, kChunk), LogitRows::kNone};
+    span.prompt = first < 64;  // then an answer
+    span.n_exact = std::clamp<int64_t>(first + kChunk - (64 - kExact), 0, kChunk);
+    ASSERT_TRUE(m.model->forward({&span, 1}).has_value());
+  }
+  const auto n_used = static_cast<size_t>(m.model->config().ffn.n_used);
+  int n_promoted = 0;
+  for (const auto& [block, rows] : choices.rows) {
+    ASSERT_EQ(rows.size(), 80u);
+    for (size_t t = 0; t < rows.size(); ++t) {
+      const Choices::Row& row = rows[t];
+      if (t >= 64 - kExact) {
+        EXPECT_TRUE(row.exact(n_used)) << "block " << block << ", token " << t;
+        continue;
+      }
+      n_promoted += !row.exact(n_used);
+      EXPECT_TRUE(row.has(row.ranked[0]) && row.has(row.ranked[1])) << "block " << block << ", token " << t;
+      for (const int32_t e : row.chosen)
+        EXPECT_LT(std::find(row.ranked.begin(), row.ranked.end(), e) - row.ranked.begin(), 8);
+    }
+  }
+  EXPECT_GT(n_promoted, 20);
+}
+
+// From the least that works to all of them, one slot at a time near the least.
+TEST(StreamedExpertsSweep, EveryBudgetGivesTheSameBits) {
+  const std::filesystem::path file = testing::converted_vectors("qwen3moe", "q8_0");
+  std::vector<int32_t> ids = testing::expected_of("qwen3moe").ints("ids");
+  ids.resize(40);
+  LoadedModel mapped(file);
+  const std::vector<float> want = mapped.logits(ids);
+  const uint64_t least = least_budget(file);
+  const uint64_t slot = least / static_cast<uint64_t>(mapped.model->config().ffn.n_used);
+  uint64_t n_misses = UINT64_MAX;
+  for (uint64_t n = 0, budget = least; n_misses > 0; ++n, budget += slot * (1 + n / 2)) {
+    LoadedModel m(file, 2, best_isa(), streamed(budget));
+    for (const int64_t window : {1, 8, 40}) {
+      const std::vector<float> got = m.logits(ids, window);
+      ASSERT_EQ(std::memcmp(want.data(), got.data(), want.size() * sizeof(float)), 0)
+          << "budget " << budget << ", window " << window;
+    }
+    ExpertCache& cache = *m.model->expert_cache();
+    const uint64_t before = cache.stats().n_misses;
+    (void)m.logits(ids, 1);
+    n_misses = cache.stats().n_misses - before;
+    EXPECT_LE(cache.stats().peak_bytes, budget);
+    ASSERT_LT(n, 60u) << "all of them fit at last";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, StreamedExperts,
