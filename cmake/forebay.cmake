@@ -28,7 +28,9 @@ else()
 endif()
 if(FOREBAY_SANITIZE)
   set(forebay_kernel_options -O1)  # instrumented loops gain nothing from more
-  target_compile_options(forebay_flags INTERFACE -fsanitize=${FOREBAY_SANITIZE} -fno-sanitize-recover=all -O1 -g1
+  # Tests run once for each time they are compiled: what they test is optimised, they are not.
+  target_compile_options(forebay_flags INTERFACE -fsanitize=${FOREBAY_SANITIZE} -fno-sanitize-recover=all -g1
+    $<IF:$<BOOL:$<TARGET_PROPERTY:FOREBAY_TEST>>,-O0,-O1>
     -Wno-error)  # instrumented code makes GCC 12 warn of what is not there; the plain build is the one that is held to it
   target_link_options(forebay_flags INTERFACE -fsanitize=${FOREBAY_SANITIZE})
   # A null pointer stops the program without being looked for, and alignment can only be wrong where bytes are
@@ -70,7 +72,11 @@ endfunction()
 if(FOREBAY_TESTS)
   find_package(GTest REQUIRED)
   add_library(forebay_test_headers STATIC ${PROJECT_BINARY_DIR}/empty.cpp)
-  target_compile_options(forebay_test_headers PUBLIC -O1  # a test runs once for each time it is compiled
+  set_target_properties(forebay_test_headers PROPERTIES FOREBAY_TEST ON)
+  if(NOT FOREBAY_SANITIZE)
+    target_compile_options(forebay_test_headers PUBLIC -O1)  # a test runs once for each time it is compiled
+  endif()
+  target_compile_options(forebay_test_headers PUBLIC
     $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds;-Wno-stringop-overflow>)  # GCC 12 at -O1, about std::string
   # What runs is instrumented; undefined behaviour of the tests' own statements would take longer to look for than
   # everything else to compile.
@@ -85,6 +91,7 @@ endif()
 function(forebay_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name}_tests ${arg_SOURCES})
+  set_target_properties(${name}_tests PROPERTIES FOREBAY_TEST ON)
   # What ./test leaves out of a sanitizer's run need not be built for it.
   if(FOREBAY_SANITIZE AND arg_LABELS)
     set_target_properties(${name}_tests PROPERTIES EXCLUDE_FROM_ALL ON)
