@@ -106,6 +106,16 @@ Result<void> DoctorCommand::check() {
   return machine_.check();
 }
 
+/// What is known before a model says how large its reads are: the rate of the middle size.
+void take_disk_rate(const DiskReport& disk, MachineRates& rates) {
+  if (disk.rates.empty()) return;
+  const DiskRate& rate = disk.rates[disk.rates.size() / 2];
+  if (rate.n_reads == 0) return;
+  rates.disk = rate.bytes_per_second;
+  rates.disk_source =
+      fmt::format("measured: {} reads of {} in flight", rate.n_in_flight, human_bytes(rate.blob_bytes));
+}
+
 Result<ExitCode> DoctorCommand::run(const FlagTable& flags) {
   const Interrupt interrupt;
   log_settings(flags);
@@ -113,7 +123,10 @@ Result<ExitCode> DoctorCommand::run(const FlagTable& flags) {
   MachineRates rates = machine_.given_rates();
   DiskReport disk;
   // The disk first: what can fail fails before anybody has waited.
-  if (machine_.disk_rate == 0) disk = TRY(measure_disks(interrupt.token()));
+  if (machine_.disk_rate == 0) {
+    disk = TRY(measure_disks(interrupt.token()));
+    take_disk_rate(disk, rates);
+  }
   if (machine_.memory_rate == 0) TRY(measure_memory(facts, rates));
   TRY(check_stop(interrupt.token()));
   const SystemMemory memory = machine_.memory();

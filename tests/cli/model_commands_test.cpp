@@ -1,6 +1,7 @@
 // forebay logits, convert and kld.
 #include <cmath>
 #include <fstream>
+#include <regex>
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -230,6 +231,26 @@ TEST_F(Kld, StatsAreTheLastLineOnStandardError) {
   ASSERT_TRUE(stats.is_object()) << finished;
   EXPECT_GT(stats["tokens"], 0);
   EXPECT_FALSE(stats["seconds"].contains("host")) << "kld has more to do than this model's passes";
+}
+
+TEST(Bench, SaysWhereExpertsAreAndHowTheyAreRead) {
+  const std::string model = converted_vectors("qwen3moe", "q8_0").string();
+  const auto bench = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"bench",    "-m", model,      "--prefill", "8",
+                                          "--decode", "4",  "--repeat", "1"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Finished finished = run_program(arguments);
+    EXPECT_EQ(finished.code, 0) << finished;
+    return finished.out + finished.err;
+  };
+  const auto says = [](const std::string& text, const char* pattern) {
+    return std::regex_search(text, std::regex(pattern));
+  };
+  EXPECT_TRUE(says(bench({}), "experts: mmap"));
+  const std::string streamed = bench({"--budget", "64M"});
+  EXPECT_TRUE(says(streamed, "experts: stream")) << streamed;
+  EXPECT_TRUE(says(streamed, "read( past the page cache)? at .*, [0-9.]+ .iB of [0-9.]+ .iB used"))
+      << streamed;
 }
 
 TEST_F(Kld, PrintsATable) {

@@ -108,6 +108,7 @@ Result<void> Drawer::validate(MetricsRow& row, std::stop_token stop) {
       ++n;
     }
   row.add("val_accuracy", n > 0 ? right / n : std::numeric_limits<double>::quiet_NaN());
+  row.add("val_items", n);
   row.add("val_format", n > 0 ? format / n : std::numeric_limits<double>::quiet_NaN());
   return {};
 }

@@ -48,8 +48,11 @@ class GrpoCommand : public cli::Command {
       if (step % 50 == 0) fmt::print(stderr, "sft {:5}  loss {:.4f}\n", step, loss);
     };
     observer.on_row = [](const MetricsRow& row) {
-      fmt::print(stderr, "step {:5}  reward {:.3f}  gap {:.2e}  kl {:.2e}  {:.2f} s", number(row, "step"),
-                 number(row, "reward"), number(row, "gap"), number(row, "kl_view"), number(row, "step_s"));
+      fmt::print(stderr, "step {:5}", number(row, "step"));
+      // What is measured before the first step has no answers of its own.
+      if (const double reward = number(row, "reward"); !std::isnan(reward))
+        fmt::print(stderr, "  reward {:.3f}  gap {:.2e}  kl {:.2e}  {:.2f} s", reward, number(row, "gap"),
+                   number(row, "kl_view"), number(row, "step_s"));
       if (const double accuracy = number(row, "val_accuracy"); !std::isnan(accuracy))
         fmt::print(stderr, "  val {:.3f}", accuracy);
       fmt::print(stderr, "\n");
