@@ -114,17 +114,22 @@ Result<Drawn> Drawn::from_bytes(const Bytes& bytes) {
   Drawn d;
   d.prompts = get_lists(in);
   d.n_answers = in.get<int64_t>();
-  const size_t n = d.n_answers < 0 ? 0 : d.prompts.size() * static_cast<size_t>(d.n_answers);
-  for (size_t i = 0; i < n && i < bytes.size(); ++i) {
+  // Each rollout takes at least its two counts: more of them cannot be in here.
+  const bool plausible = d.n_answers >= 0 && static_cast<size_t>(d.n_answers) <= bytes.size();
+  const size_t n = plausible ? d.prompts.size() * static_cast<size_t>(d.n_answers) : 0;
+  bool fits = plausible && n <= bytes.size();
+  for (size_t i = 0; fits && i < n; ++i) {
     Rollout rollout;
     rollout.tokens = in.get_list<int32_t>();
     rollout.log_probs = in.get_list<float>();
     rollout.ended = in.get<uint8_t>() != 0;
     const auto reward = in.get<double>();
+    fits = rollout.tokens.size() == rollout.log_probs.size();
     d.rollouts.push_back(std::move(rollout));
     d.rewards.push_back(std::isnan(reward) ? std::nullopt : std::optional(reward));
   }
   TRY(in.finish());
+  if (!fits) return Error{Code::kCorrupt, "what a step drew: as many log-probs as tokens were due"};
   return d;
 }
 

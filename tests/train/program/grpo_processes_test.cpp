@@ -1,4 +1,5 @@
 // train grpo as several programs: who dies is named at once, and the run goes on from its last checkpoint.
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <fstream>
@@ -26,7 +27,7 @@ const std::vector<std::string> kTiny = {"model.hidden=32",    "model.blocks=4",
                                         "validation.every=0", "sampler.context=16",
                                         "sampler.threads=1",  "run.checkpoint_every=2",
                                         "run.threads=1",      "pipeline.micro_batch=10",
-                                        "wire.codec=dense",   "cvc.mode=ce",
+                                        "wire.codec=none",    "cvc.mode=ce",
                                         "cvc.lambda=0.5",     "grpo.drop_equal=false",
                                         "timeouts.pg_s=5",    "timeouts.step_s=20",
                                         "timeouts.init_s=30", "timeouts.silence_s=4"};
@@ -64,13 +65,18 @@ class GrpoProcesses : public ::testing::Test {
     }
     return last;
   }
-  /// Whether the run gets there.
-  bool wait_for_step(int64_t step) {
+  /// Whether the run gets there; what its processes said if not.
+  ::testing::AssertionResult comes_to_step(int64_t step) {
+    const auto ended = [](ChildProcess& child) { return child.finished().has_value(); };
     for (const Clock::time_point start = Clock::now(); Clock::now() - start < std::chrono::seconds(60);) {
-      if (last_step() >= step) return true;
+      if (last_step() >= step) return ::testing::AssertionSuccess();
+      if (std::any_of(children_.begin(), children_.end(), ended)) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    return false;
+    for (ChildProcess& child : children_) child.signal(SIGKILL);
+    ::testing::AssertionResult result = ::testing::AssertionFailure() << "at step " << last_step();
+    for (const Ended& end : wait_for_all(std::chrono::seconds(10))) result << "\n" << end.said;
+    return result;
   }
   struct Ended {
     int code = -1;
@@ -106,7 +112,7 @@ TEST_F(GrpoProcesses, AStageThatDiesIsNamedAtOnceAndTheRunGoesOn) {
   };
   for (const Death& death : {Death{3, 1}, Death{2, 0}}) {
     start(death.size, {"run.steps=100000"}, /*resume=*/death.size < 3);
-    ASSERT_TRUE(wait_for_step(last_step() + 3));
+    ASSERT_TRUE(comes_to_step(last_step() + 3));
     children_[death.rank].signal(SIGKILL);
     const Clock::time_point start = Clock::now();
     const std::vector<Ended> ended = wait_for_all(std::chrono::seconds(30));
@@ -126,7 +132,7 @@ TEST_F(GrpoProcesses, AStageThatDiesIsNamedAtOnceAndTheRunGoesOn) {
 
 TEST_F(GrpoProcesses, AnyRankCanBeAskedToStop) {
   start(2, {"run.steps=100000", "run.checkpoint_every=100000"});
-  ASSERT_TRUE(wait_for_step(3));
+  ASSERT_TRUE(comes_to_step(3));
   ::kill(children_[1].pid(), SIGTERM);
   for (const Ended& ended : wait_for_all(std::chrono::seconds(30))) EXPECT_EQ(ended.code, 130) << ended.said;
   const int64_t last = last_step();
