@@ -4,13 +4,14 @@ find_package(Torch REQUIRED)
 
 find_path(FOREBAY_GLOO_INCLUDE gloo/algorithm.h)
 find_library(FOREBAY_GLOO gloo)
-find_library(FOREBAY_NCCL nccl)
+# c10d's header for NCCL includes NCCL's own; a libtorch from a Python wheel has it in the wheel beside.
+find_path(FOREBAY_NCCL_INCLUDE nccl.h HINTS "${TORCH_INSTALL_PREFIX}/../nvidia/nccl/include")
 # Groups over Gloo or NCCL exist where libtorch was built with them and their headers are here.
 set(forebay_torch_definitions "")
 if(FOREBAY_GLOO_INCLUDE AND FOREBAY_GLOO)
   list(APPEND forebay_torch_definitions FOREBAY_HAS_GLOO USE_C10D_GLOO)
 endif()
-if(FOREBAY_NCCL AND TORCH_CUDA_LIBRARIES)
+if(FOREBAY_NCCL_INCLUDE AND TORCH_CUDA_LIBRARIES)
   list(APPEND forebay_torch_definitions FOREBAY_HAS_NCCL USE_C10D_NCCL)
 endif()
 
@@ -18,6 +19,9 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/empty.cpp CONTENT "")
 add_library(forebay_torch_headers STATIC ${PROJECT_BINARY_DIR}/empty.cpp)
 target_link_libraries(forebay_torch_headers PUBLIC forebay_flags ${TORCH_LIBRARIES} fmt::fmt Threads::Threads)
 target_compile_definitions(forebay_torch_headers PUBLIC ${forebay_torch_definitions})
+if(FOREBAY_HAS_NCCL IN_LIST forebay_torch_definitions)
+  target_include_directories(forebay_torch_headers SYSTEM PUBLIC ${FOREBAY_NCCL_INCLUDE})
+endif()
 # A libtorch that brings headers of fmt brings no library for them: they are of another version than the system's, and
 # come first. Their names carry that version, so both can be in one program.
 foreach(directory ${TORCH_INCLUDE_DIRS})
