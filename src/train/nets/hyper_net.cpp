@@ -28,7 +28,7 @@ HyperNet::HyperNet(const ModelConfig& config, const StageSpan& span, std::option
   if (!span.has_head) return;
   final_streams_ = streams("model.hyper_connection_mixer");
   output_ = config.tied_embeddings ? embedding_ : maker.make("lm_head.weight", {V, D}, Init::matrix(D));
-  if (config.n_mtp_blocks == 0 || !(span == whole_model(config))) return;
+  if (config.n_mtp_blocks == 0) return;
   draft_.emplace();
   draft_->embedding_norm = maker.make("mtp.pre_fc_norm_embedding.weight", {D}, Init::constant(0));
   draft_->hidden_norm = maker.make("mtp.pre_fc_norm_hidden.weight", {S * D}, Init::constant(0));
@@ -112,7 +112,7 @@ torch::Tensor HyperNet::head(const torch::Tensor& x_BTW) {
 }
 
 torch::Tensor HyperNet::draft_logits(const torch::Tensor& x_BTW, const torch::Tensor& ids_BT) {
-  if (!draft_) return {};
+  if (!draft_ || !embedding_.defined()) return {};
   const int64_t S = config_.streams.n_streams, D = config_.d_model, T = ids_BT.size(1);
   const torch::Tensor next = ids_BT.narrow(1, 1, T - 1);
   const torch::Tensor embedded =

@@ -33,7 +33,7 @@ class HyperNet : public Net {
     std::optional<NgramParameters> ngram;
     MixtureWeights ffn;
   };
-  /// One more block over (hidden state, next token); only where the whole model is.
+  /// One more block over (hidden state, next token); where the head is, whose output matrix it uses.
   struct DraftHead {
     torch::Tensor embedding_norm, hidden_norm;        // less one
     torch::Tensor project_embedding, project_hidden;  // [D, D]

@@ -48,9 +48,9 @@ class Net : public torch::nn::Module {
   virtual torch::Tensor block(int64_t index, const torch::Tensor& x_BTW, const torch::Tensor& ids_BT) = 0;
   /// x after the last block -> logits [B, T, V], f32.
   virtual torch::Tensor head(const torch::Tensor& x_BTW) = 0;
-  /// The draft head, where the whole model is in one process: x after the last block, and the ids that made
-  /// it -> logits [B, T - 1, V]: row t, given token t + 1 as well, is about token t + 2. Undefined without
-  /// one.
+  /// The draft head, where embedding and head are in one process: x after the last block, and the ids that
+  /// made it -> logits [B, T - 1, V]: row t, given token t + 1 as well, is about token t + 2. Undefined
+  /// without one. In a pipeline the last stage holds it, and it stays as it was.
   virtual torch::Tensor draft_logits(const torch::Tensor& /*x_BTW*/, const torch::Tensor& /*ids_BT*/) {
     return {};
   }

@@ -148,6 +148,24 @@ TEST(HyperNet, StagesAreTheWhole) {
   EXPECT_TRUE(torch::equal(x, whole));
 }
 
+TEST(HyperNet, StagesHoldEveryParameterOnce) {
+  const ModelConfig config = hyper_config({});
+  const NamedTensors whole = named_tensors(*must(make_net(config, whole_model(config), 5)));
+  ASSERT_TRUE(whole.contains("mtp.fc_hidden.weight"));
+  size_t n_held = 0;
+  for (int64_t s = 0; s < 3; ++s) {
+    const auto stage = must(make_net(config, stage_of(config, s, 3), 5));
+    for (const auto& [name, tensor] : named_tensors(*stage)) {
+      EXPECT_TRUE(torch::equal(tensor, whole.at(name))) << name;
+      ++n_held;
+    }
+    // A draft needs the embedding too.
+    const torch::Tensor x = torch::zeros({1, 5, stage->boundary_width()});
+    EXPECT_FALSE(stage->draft_logits(x, some_ids(1, 5, config.n_vocab, 1)).defined());
+  }
+  EXPECT_EQ(n_held, whole.size());
+}
+
 TEST(HyperNet, PaddingOnTheRightChangesNoBit) {
   const torch::NoGradGuard no_gradients;
   const ModelConfig config = hyper_config({.index_budget = 8});
