@@ -1,5 +1,7 @@
 #include "train/comm/control.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
@@ -63,11 +65,17 @@ Result<void> Control::send(const ControlMessage& message) {
 void Control::listen_on() {
   MessageBuffer buffer;
   Bytes bytes(1 << 16);
-  Clock::time_point heard = Clock::now();
-  const auto interval = timeouts_.silence / 5;
+  Clock::time_point heard = Clock::now(), beat = heard;
+  const Milliseconds interval = std::max(timeouts_.silence / 5, Milliseconds(1));
   for (;;) {
+    // By the clock, whatever is heard meanwhile: rank 0's own beats come as often.
+    if (Clock::now() - beat >= interval) {
+      beat = Clock::now();
+      (void)send({.kind = Kind::kBeat, .rank = world_.rank});  // the next read says why it could not be
+    }
+    const auto patience = std::chrono::ceil<Milliseconds>(beat + interval - Clock::now()).count();
     pollfd entry = {.fd = socket_.fd(), .events = POLLIN, .revents = 0};
-    ::poll(&entry, 1, static_cast<int>(interval.count()));
+    ::poll(&entry, 1, static_cast<int>(std::clamp<int64_t>(patience, 0, interval.count())));
     const Result<size_t> n = socket_.recv_some(bytes);
     if (!n) {
       const std::lock_guard lock(mutex_);
@@ -84,7 +92,6 @@ void Control::listen_on() {
     }
     if (Clock::now() - heard > timeouts_.silence)
       return set_failure({0, fmt::format("rank 0 has been silent for {}", describe(timeouts_.silence))});
-    if (*n == 0 && !send({.kind = Kind::kBeat, .rank = world_.rank})) continue;  // the next read says why
   }
 }
 

@@ -1,6 +1,8 @@
 // How processes meet, and what is said when they do not.
 #include "train/comm/control.h"
 
+#include <atomic>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -164,6 +166,56 @@ TEST(Control, WhoIsGoneIsNamedAtOnce) {
       EXPECT_EQ(told, waited.error().message);
       (*control)->on_failure([&](const Failure& failure) { EXPECT_EQ(failure.rank, 2); });
     });
+}
+
+TEST(Control, SaysThatItLivesHoweverMuchItHears) {
+  // Rank 0 by hand, which says much more often than it must that it lives.
+  Socket listener = Socket::listen(0).value();
+  const Timeouts timeouts{.pg = Milliseconds(1000),
+                          .step = Milliseconds(6000),
+                          .init = Milliseconds(8000),
+                          .silence = Milliseconds(500)};
+  std::atomic<bool> done = false;
+  std::jthread rank_1([&] {
+    Result<std::unique_ptr<Control>> control = Control::join(world_of(1, 2, listener.local_port()), timeouts);
+    EXPECT_TRUE(control) << control.error().message;
+    while (!done) std::this_thread::sleep_for(Milliseconds(1));
+  });
+  Socket rank_0 = listener.accept(Clock::now() + Milliseconds(3000)).value();
+  const Bytes met = encode({.kind = ControlMessage::Kind::kRelease, .name = "rendezvous"});
+  const Bytes beat = encode({.kind = ControlMessage::Kind::kBeat});
+  ASSERT_TRUE(rank_0.send(met, Clock::now() + Milliseconds(1000)));
+  MessageBuffer heard;
+  int n_beats = 0;
+  for (const Clock::time_point start = Clock::now(); seconds_since(start) < 1;) {
+    ASSERT_TRUE(rank_0.send(beat, Clock::now() + Milliseconds(1000)));
+    std::this_thread::sleep_for(Milliseconds(5));
+    Bytes bytes(1000);
+    heard.add(std::span(bytes).first(rank_0.recv_some(bytes).value()));
+    for (std::optional<ControlMessage> message; (message = heard.next().value());)
+      n_beats += message->kind == ControlMessage::Kind::kBeat ? 1 : 0;
+  }
+  done = true;
+  // One in a fifth of the silence: ten, on a machine that has time.
+  EXPECT_GE(n_beats, 3);
+  EXPECT_LT(n_beats, 40);
+}
+
+TEST(Control, ASlowLinkIsNoSilence) {
+  // One message takes three times the silence; who has none to wait for waits at the end of the circuit.
+  const Timeouts timeouts{.pg = Milliseconds(1000),
+                          .step = Milliseconds(20'000),
+                          .init = Milliseconds(30'000),
+                          .silence = Milliseconds(800)};
+  const LinkOptions link{.bytes_per_second = 20e3, .latency_s = 0.02};
+  const auto body = [](Rank& rank) -> Result<void> {
+    if (rank.comm->rank() == 0) return rank.comm->send(1, 0, Bytes(50'000));
+    if (rank.comm->rank() != 1) return {};
+    const Clock::time_point start = Clock::now();
+    TRY(rank.comm->recv(0, 0, 50'000));
+    return check(seconds_since(start) > 2, "a link that was not slow");
+  };
+  expect_all_well(run_ranks(4, body, link, timeouts));
 }
 
 }  // namespace
