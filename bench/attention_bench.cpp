@@ -60,11 +60,16 @@ void measure(const Options& o, KvType kv) {
   Model& model = opened->model();
   std::vector<SequenceState> states;
   for (const int64_t depth : o.depths) states.push_back(filled(model, depth, depth + 64));
-  const std::vector<int32_t> tokens(static_cast<size_t>(o.depths.back()), 1);
+  std::vector<Snapshot> starts;
+  for (size_t i = 0; i < states.size(); ++i) {
+    states[i].adopt(std::vector<int32_t>(static_cast<size_t>(o.depths[i]), 1), 0);
+    starts.push_back(states[i].snapshot());
+  }
   std::vector<std::function<void()>> arms;
   for (size_t i = 0; i < states.size(); ++i)
     arms.emplace_back([&, i] {
-      states[i].adopt(std::span(tokens).first(static_cast<size_t>(o.depths[i])), 0);
+      if (Result<void> back = states[i].restore(starts[i]); !back)
+        throw std::runtime_error(back.error().message);
       std::mt19937 random(3);
       for (int step = 0; step < o.steps; ++step) {
         const auto token = static_cast<int32_t>(random() % static_cast<uint32_t>(model.config().n_vocab));

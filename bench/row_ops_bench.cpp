@@ -13,6 +13,7 @@
 #include "ceilings.h"
 #include "kernels/activation.h"
 #include "kernels/attention.h"
+#include "kernels/block_codes.h"
 #include "kernels/block_select.h"
 #include "kernels/causal_conv.h"
 #include "kernels/int8_rows.h"
@@ -87,7 +88,11 @@ struct Data {
   std::vector<float> q = numbers(kHeads * kHeadDim), attended = numbers(kHeads * kHeadDim);
   std::vector<float> history = numbers(3 * D), taps = numbers(4 * D);
   std::vector<float> pooled = numbers(kKeys * kIndexDim), index_q = numbers(4 * kIndexDim),
-                     scores = numbers(kKeys);
+                     scores = numbers(kKeys), high = numbers(kKeys);
+  std::vector<std::byte> tiles = std::vector<std::byte>(
+      static_cast<size_t>(kKeys / BlockCodes::kTile * BlockCodes::tile_bytes(kIndexDim)));
+  BlockCodes codes{.tiles = tiles.data(), .dim = kIndexDim};
+  CodedQuery coded_q;
   std::vector<float> logits = numbers(kExperts), kv_row = numbers(kKvHeads * kHeadDim);
   std::vector<double> shifted = std::vector<double>(kVocabulary), weight = std::vector<double>(kVocabulary);
   std::vector<std::byte> key_bytes, value_bytes;
@@ -115,6 +120,8 @@ struct Data {
     const int64_t positions[] = {1000};
     rope.fill(positions, 64, 1e7);
     rounded.resize(1, D);
+    encode_blocks(pooled.data(), 0, kKeys, codes);
+    encode_query(index_q.data(), 4, kIndexDim, coded_q);
   }
 };
 
@@ -160,6 +167,13 @@ void register_all() {
     score_blocks(best_isa(), d.index_q.data(), 4, Data::kIndexDim, d.pooled.data(), Data::kKeys,
                  d.scores.data());
   });
+  constexpr int64_t kTiles = Data::kKeys / BlockCodes::kTile;
+  add("bound_scores_4096", static_cast<double>(kTiles * BlockCodes::tile_bytes(Data::kIndexDim)),
+      2.0 * 4 * Data::kKeys * Data::kIndexDim, [] {
+        bound_scores(best_isa(), has_vnni(), d.coded_q, d.codes, 0, kTiles, d.scores.data(), d.high.data());
+      });
+  add("encode_blocks_64", 5.0 * 64 * Data::kIndexDim, 8.0 * 64 * Data::kIndexDim,
+      [] { encode_blocks(d.pooled.data(), 0, 64, d.codes); });
   add("select_blocks_4096", 4.0 * 4 * Data::kKeys, 0,
       [] { select_blocks(best_isa(), d.scores, 512, 4, 4 * Data::kKeys, d.scratch, d.chosen); });
   add("route_top_10_of_512", 4.0 * Data::kExperts, Data::kExperts, [] {

@@ -1,6 +1,7 @@
 #include "kernels/block_select.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -61,6 +62,19 @@ void keep_with_ties(std::span<const float> score, int64_t n_keep, std::vector<ui
   std::sort(order.begin(), order.end());
 }
 
+void push_range(std::vector<CellRange>& ranges, int64_t begin, int64_t end) {
+  if (begin == end) return;
+  if (!ranges.empty() && ranges.back().end == begin)
+    ranges.back().end = end;
+  else
+    ranges.push_back({begin, end});
+}
+
+/// What keys_ref made this of.
+float value_of(uint32_t key) {
+  return std::bit_cast<float>((key & 0x80000000u) != 0 ? key ^ 0x80000000u : ~key);
+}
+
 }  // namespace
 
 size_t select_scratch(int64_t n_blocks) {
@@ -70,20 +84,56 @@ size_t select_scratch(int64_t n_blocks) {
 void score_blocks(Isa isa, const float* q, int n_heads, int dim, const float* pooled, int64_t n_blocks,
                   float* score) {
   const auto fn = isa == Isa::kReference ? block_select_detail::score_ref : block_select_detail::score_avx2;
-  fn(q, n_heads, dim, pooled, n_blocks, score);
+  fn(q, n_heads, dim, pooled, nullptr, n_blocks, score);
+}
+
+void score_some_blocks(Isa isa, const float* q, int n_heads, int dim, const float* pooled,
+                       std::span<const uint32_t> ids, float* score) {
+  const auto fn = isa == Isa::kReference ? block_select_detail::score_ref : block_select_detail::score_avx2;
+  fn(q, n_heads, dim, pooled, ids.data(), static_cast<int64_t>(ids.size()), score);
+}
+
+std::span<const uint32_t> possible_blocks(Isa isa, std::span<const float> low, std::span<const float> high,
+                                          int64_t n_keep, std::vector<uint32_t>& scratch) {
+  namespace detail = block_select_detail;
+  const size_t n = low.size();
+  scratch.resize(select_scratch(static_cast<int64_t>(n)));
+  uint32_t *keys = scratch.data(), *found = keys + n;
+  const bool plain = isa == Isa::kReference;
+  (plain ? detail::keys_ref : detail::keys_avx2)(low.data(), n, keys);
+  const FindFn find = plain ? detail::find_ref : detail::find_avx2;
+  const Cut cut = find_cut(find, {keys, n}, n_keep, found + n, found);
+  // n_keep scores are at least the n_keep-th of the lower bounds: what cannot reach it is not among them.
+  const float least = value_of(cut.key);
+  const auto fn = plain ? detail::find_at_least_ref : detail::find_at_least_avx2;
+  return {found, fn(high.data(), n, least, found)};
+}
+
+bool select_among(Isa isa, std::span<const uint32_t> ids, std::span<const float> score, int64_t n_blocks,
+                  int64_t n_keep, int block_cells, int64_t n_cells, std::vector<uint32_t>& scratch,
+                  std::vector<CellRange>& ranges) {
+  const size_t n = ids.size();
+  scratch.resize(2 * n);
+  uint32_t *keys = scratch.data(), *order = keys + n;
+  (isa == Isa::kReference ? block_select_detail::keys_ref : block_select_detail::keys_avx2)(score.data(), n,
+                                                                                            keys);
+  std::copy_n(keys, n, order);
+  std::nth_element(order, order + n_keep - 1, order + n, std::greater<>());
+  const uint32_t last = order[n_keep - 1];
+  if (std::count_if(keys, keys + n, [&](uint32_t key) { return key >= last; }) != n_keep) return false;
+  ranges.clear();
+  for (size_t i = 0; i < n; ++i)
+    if (keys[i] >= last)
+      push_range(ranges, ids[i] * int64_t{block_cells}, (ids[i] + 1) * int64_t{block_cells});
+  push_range(ranges, n_blocks * block_cells, n_cells);
+  return true;
 }
 
 void select_blocks(Isa isa, std::span<const float> score, int64_t n_keep, int block_cells, int64_t n_cells,
                    std::vector<uint32_t>& scratch, std::vector<CellRange>& ranges) {
   const auto n_blocks = static_cast<int64_t>(score.size());
   ranges.clear();
-  const auto push = [&](int64_t begin, int64_t end) {
-    if (begin == end) return;
-    if (!ranges.empty() && ranges.back().end == begin)
-      ranges.back().end = end;
-    else
-      ranges.push_back({begin, end});
-  };
+  const auto push = [&](int64_t begin, int64_t end) { push_range(ranges, begin, end); };
   const auto push_block = [&](int64_t b) { push(b * block_cells, (b + 1) * block_cells); };
   if (n_keep >= n_blocks) {
     push(0, n_cells);

@@ -7,7 +7,8 @@
 namespace forebay::block_select_detail {
 namespace {
 
-constexpr int64_t kAhead = 4096;  // bytes
+constexpr int64_t kAhead = 4096;   // bytes
+constexpr int64_t kIdsAhead = 16;  // keys
 
 /// Lane i: the sum over acc[i].
 FOREBAY_INLINE __m256 sums_of(const __m256* acc) {
@@ -52,13 +53,25 @@ FOREBAY_INLINE __m256 agreement(const float* q, int n_heads, int j, int dim, con
 }  // namespace
 
 /// Four heads of a key as (0 + 1) + (2 + 3), then the next four.
-void score_avx2(const float* q, int n_heads, int dim, const float* keys, int64_t n_keys, float* score) {
+void score_avx2(const float* q, int n_heads, int dim, const float* keys, const uint32_t* ids, int64_t n_keys,
+                float* score) {
+  const int64_t bytes = int64_t{4} * dim;
+  const auto prefetch = [](const void* from, int64_t n) {
+    for (int64_t byte = 0; byte < n; byte += 64)
+      _mm_prefetch(static_cast<const char*>(from) + byte, _MM_HINT_T0);
+  };
+  const auto key_at = [&](int64_t b) {
+    return keys + (ids == nullptr ? b : static_cast<int64_t>(ids[b])) * dim;
+  };
   for (int64_t b = 0; b < n_keys; b += 4) {
     const float* key[4];
-    for (int i = 0; i < 4; ++i) key[i] = keys + std::min(b + i, n_keys - 1) * dim;
+    for (int i = 0; i < 4; ++i) key[i] = key_at(std::min(b + i, n_keys - 1));
     // Keys come from far away and are read once: the next ones are asked for while these are scored.
-    const auto* ahead = reinterpret_cast<const char*>(key[0]) + kAhead;
-    for (int64_t byte = 0; byte < int64_t{16} * dim; byte += 64) _mm_prefetch(ahead + byte, _MM_HINT_T0);
+    if (ids == nullptr)
+      prefetch(reinterpret_cast<const char*>(key[0]) + kAhead, 4 * bytes);
+    else
+      for (int64_t i = b + kIdsAhead; i < std::min(b + kIdsAhead + 4, n_keys); ++i)
+        prefetch(key_at(i), bytes);
     __m256 sum = _mm256_setzero_ps();  // keys 0 2 0 2 | 1 3 1 3
     for (int j = 0; j < n_heads; j += 4) {
       const __m256 pairs = _mm256_hadd_ps(agreement(q, n_heads, j, dim, key[0], key[1]),
@@ -96,6 +109,20 @@ size_t find_avx2(const uint32_t* keys, size_t n, uint32_t least, uint32_t most, 
     const __m256i key = _mm256_xor_si256(_mm256_castps_si256(loaded), sign);
     const __m256i out = _mm256_or_si256(_mm256_cmpgt_epi32(low, key), _mm256_cmpgt_epi32(key, high));
     auto in = static_cast<unsigned>(~_mm256_movemask_ps(_mm256_castsi256_ps(out))) & 0xffu;
+    if (left < 8) in &= (1u << left) - 1;
+    for (; in != 0; in &= in - 1)
+      found[n_found++] = static_cast<uint32_t>(i) + static_cast<uint32_t>(__builtin_ctz(in));
+  }
+  return n_found;
+}
+
+size_t find_at_least_avx2(const float* x, size_t n, float least, uint32_t* found) {
+  const __m256 bound = _mm256_set1_ps(least);
+  size_t n_found = 0;
+  for (size_t i = 0; i < n; i += 8) {
+    const auto left = static_cast<int64_t>(n - i);
+    auto in =
+        static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(simd::load(x + i, left), bound, _CMP_GE_OQ)));
     if (left < 8) in &= (1u << left) - 1;
     for (; in != 0; in &= in - 1)
       found[n_found++] = static_cast<uint32_t>(i) + static_cast<uint32_t>(__builtin_ctz(in));

@@ -54,6 +54,7 @@ void move_pooled(AttentionState& state, int block_cells, int dim, const CellMove
   const CellMove blocks{first, end - first, move.delta / block_cells};
   move_rows(state.pooled, dim, blocks);
   turn_rows(state.pooled, dim, dim, blocks, turn);
+  state.n_coded = std::min(state.n_coded, blocks.first + blocks.delta);
 }
 
 }  // namespace

@@ -25,6 +25,12 @@ class Carver {
                          bool draft = false) {
     return take<T>(std::move(name), width, n_rows, cells_per_row, draft, 64);
   }
+  /// No section: what is made again is not saved.
+  BlockCodes take_codes(int dim, int64_t n_blocks) {
+    BlockCodes codes{.tiles = memory_ == nullptr ? nullptr : memory_ + used_, .dim = dim};
+    used_ += static_cast<uint64_t>(BlockCodes::n_tiles(n_blocks) * BlockCodes::tile_bytes(dim));
+    return codes;
+  }
   uint64_t used() const { return used_; }
   std::vector<StateSection> sections;
 
@@ -64,8 +70,9 @@ KvRows take_kv(const ModelConfig& c, KvType kv, const std::string& name, int64_t
   return rows;
 }
 
-/// The layout of both buffers, in one place: counting and carving run the same lines.
-Parts lay_out(const ModelConfig& c, int64_t context, bool with_mtp, KvType kv, Carver& fixed, Carver& rows) {
+/// The layout of all memory, in one place: counting and carving run the same lines.
+Parts lay_out(const ModelConfig& c, int64_t context, bool with_mtp, KvType kv, Carver& fixed, Carver& rows,
+              Carver& derived) {
   Parts p;
   p.attention.resize(c.n_blocks);
   p.gated_delta.resize(c.n_blocks);
@@ -86,6 +93,8 @@ Parts lay_out(const ModelConfig& c, int64_t context, bool with_mtp, KvType kv, C
       a.pooled = rows.take_rows<float>(named("index.pooled"), c.indexer.head_dim, context / block_cells,
                                        block_cells);
       a.raw = fixed.take_fixed(named("index.raw"), AttentionState::kRawRing * c.indexer.head_dim);
+      if (c.indexer.head_dim <= BlockCodes::kMaxDim)
+        a.codes = derived.take_codes(c.indexer.head_dim, context / block_cells);
     }
   }
   if (with_mtp) {
@@ -108,33 +117,35 @@ bool has_recurrent_state(const ModelConfig& c) {
 }
 
 StateSize state_size(const ModelConfig& c, bool with_mtp, KvType kv) {
-  Carver fixed(nullptr), rows(nullptr);
+  Carver fixed(nullptr), rows(nullptr), derived(nullptr);
   constexpr int64_t kCells = 4096;  // divides by every block size in use
-  lay_out(c, kCells, with_mtp, kv, fixed, rows);
-  return {fixed.used(), rows.used() / kCells};
+  lay_out(c, kCells, with_mtp, kv, fixed, rows, derived);
+  return {fixed.used(), (rows.used() + derived.used()) / kCells};
 }
 
 uint64_t state_row_bytes(const ModelConfig& c, int64_t context, bool with_mtp, KvType kv) {
-  Carver fixed(nullptr), rows(nullptr);
-  lay_out(c, context, with_mtp, kv, fixed, rows);
-  return rows.used();
+  Carver fixed(nullptr), rows(nullptr), derived(nullptr);
+  lay_out(c, context, with_mtp, kv, fixed, rows, derived);
+  return rows.used() + derived.used();
 }
 
 Result<SequenceState> SequenceState::create(const ModelConfig& c, int64_t context, bool with_mtp, KvType kv,
                                             MemoryBudget& budget) {
   if (context < 1)
     return Error{Code::kInvalidArgument, fmt::format("context: {}, expected at least 1 token", context)};
-  Carver fixed_size(nullptr), rows_size(nullptr);
-  lay_out(c, context, with_mtp, kv, fixed_size, rows_size);
+  Carver fixed_size(nullptr), rows_size(nullptr), derived_size(nullptr);
+  lay_out(c, context, with_mtp, kv, fixed_size, rows_size, derived_size);
 
   SequenceState s;
   s.context_ = context;
   s.fixed_buffer_ = TRY(Buffer::allocate(budget, fixed_size.used(), "recurrent state"));
-  s.rows_buffer_ =
-      TRY(Buffer::allocate(budget, rows_size.used(), fmt::format("K/V rows for {} tokens", context)));
+  s.derived_bytes_ = derived_size.used();
+  s.rows_buffer_ = TRY(Buffer::allocate(budget, rows_size.used() + derived_size.used(),
+                                        fmt::format("K/V rows for {} tokens", context)));
   s.fixed_ = s.fixed_buffer_.as<float>();
   Carver fixed(s.fixed_buffer_.data()), rows(s.rows_buffer_.data());
-  Parts p = lay_out(c, context, with_mtp, kv, fixed, rows);
+  Carver derived(s.rows_buffer_.data() + rows_size.used());
+  Parts p = lay_out(c, context, with_mtp, kv, fixed, rows, derived);
   s.attention_ = std::move(p.attention);
   s.gated_delta_ = std::move(p.gated_delta);
   s.mtp_ = p.mtp;
@@ -207,6 +218,7 @@ std::span<const std::byte> SequenceState::bytes_in(const Snapshot& s, const Stat
 
 void SequenceState::adopt(std::span<const int32_t> tokens, int64_t n_mtp_cells) {
   if (undo_ != nullptr) undo_->forget();
+  for (AttentionState& a : attention_) a.n_coded = 0;
   n_cells_ = static_cast<int64_t>(tokens.size());
   n_mtp_cells_ = n_mtp_cells;
   const size_t n_tail = std::min(tokens.size(), tail_length_);

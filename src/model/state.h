@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/memory_budget.h"
+#include "kernels/block_codes.h"
 #include "kernels/kv_rows.h"
 #include "model/config.h"
 #include "model/window_undo.h"
@@ -25,6 +26,10 @@ struct AttentionState {
   KvRows values;
   std::span<float> pooled;  // [complete blocks][index head_dim], normed and rotated; empty on dense layers
   std::span<float> raw;     // ring of the last kRawRing raw index keys, slot = cell mod kRawRing
+  // What can be made again of `pooled` and is not saved: codes of its first n_coded rows. Who writes rows
+  // lowers n_coded to the first of them.
+  BlockCodes codes;
+  int64_t n_coded = 0;
 
   /// Raw keys of an unfinished block must survive a verification window of 8 rows and the block before it.
   static constexpr int64_t kRawRing = 64;
@@ -36,8 +41,8 @@ struct GatedDeltaState {
   std::span<float> conv;    // [conv_kernel - 1][channels], oldest first, inputs before the convolution
 };
 
-/// A named piece of a sequence's memory. All state memory is handed out as sections, so that what is saved is
-/// everything by construction.
+/// A named piece of a sequence's memory. All state memory but codes of index keys is handed out as sections,
+/// so that what is saved is everything by construction.
 struct StateSection {
   std::string name;            // "blk.3.attn.keys"
   std::span<std::byte> bytes;  // of a growing section, the rows of `context` cells, up to a cache line
@@ -89,8 +94,10 @@ class SequenceState {
   /// Back to an empty sequence.
   void reset();
 
-  /// Every byte that create() reserved, in a fixed order; none overlap.
+  /// Every byte that create() reserved but derived_bytes() of them, in a fixed order; none overlap.
   std::span<const StateSection> sections() const { return sections_; }
+  /// Of what is made again from the sections.
+  uint64_t derived_bytes() const { return derived_bytes_; }
   /// The same piece of `s` as `section` is of this state: s.fixed has the layout of the fixed sections.
   std::span<const std::byte> bytes_in(const Snapshot& s, const StateSection& section) const;
   /// After the sections were filled from elsewhere: what else is known of a sequence of these tokens.
@@ -138,6 +145,7 @@ class SequenceState {
   std::span<float> fixed_;  // recurrent matrices, convolution tails, raw rings: one piece
   bool recurrent_ = false;  // has memory that cannot be truncated
   std::vector<StateSection> sections_;
+  uint64_t derived_bytes_ = 0;
   std::unique_ptr<WindowUndo> undo_;
   Buffer fixed_buffer_;
   Buffer rows_buffer_;
@@ -152,10 +160,10 @@ bool has_recurrent_state(const ModelConfig& config);
 /// What a sequence costs, without allocating it.
 struct StateSize {
   uint64_t fixed_bytes = 0;
-  uint64_t bytes_per_cell = 0;  // pooled keys counted at 1/block_cells per cell
+  uint64_t bytes_per_cell = 0;  // pooled keys and their codes counted at 1/block_cells per cell
 };
 StateSize state_size(const ModelConfig& config, bool with_mtp, KvType kv);
-/// To the byte: K/V rows and pooled keys of `context` cells.
+/// To the byte: K/V rows, pooled keys and their codes, of `context` cells.
 uint64_t state_row_bytes(const ModelConfig& config, int64_t context, bool with_mtp, KvType kv);
 
 }  // namespace forebay

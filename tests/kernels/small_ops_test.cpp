@@ -137,6 +137,11 @@ TEST(BlockSelect, KeysAndSearchesAreTheSameWhateverTheVersion) {
         ASSERT_EQ(find_avx2(got.data(), n, least, most, found.data()), n_expected);
         EXPECT_TRUE(std::equal(found.begin(), found.begin() + n_expected, expected.begin()));
       }
+      for (const float least : {-INFINITY, -3.5f, 0.0f, 1.0f, 500.0f, INFINITY}) {
+        const size_t n_expected = find_at_least_ref(score.data() + shift, n, least, expected.data());
+        ASSERT_EQ(find_at_least_avx2(score.data() + shift, n, least, found.data()), n_expected);
+        EXPECT_TRUE(std::equal(found.begin(), found.begin() + n_expected, expected.begin()));
+      }
     }
 }
 

@@ -48,7 +48,7 @@ TEST_P(States, SectionsAreAllOfTheMemoryOnceEach) {
     EXPECT_TRUE(names.insert(s.name).second) << s.name;
     ranges.emplace_back(s.bytes.data(), s.bytes.data() + s.bytes.size());
   }
-  EXPECT_EQ(bytes, m.budget.used_bytes() - before);
+  EXPECT_EQ(bytes + state.derived_bytes(), m.budget.used_bytes() - before);
   std::sort(ranges.begin(), ranges.end());
   for (size_t i = 1; i < ranges.size(); ++i) EXPECT_LE(ranges[i - 1].second, ranges[i].first);
 }
@@ -78,7 +78,8 @@ void expect_all_in_sections(const std::string& family, KvType kv) {
     expect(a.pooled, "pooled", block);
     expect(a.raw, "raw", block);
     // A field that the lines above do not know.
-    EXPECT_EQ(sizeof(AttentionState), 2 * 32 + 2 * sizeof(std::span<float>));
+    EXPECT_EQ(sizeof(AttentionState),
+              2 * 32 + 2 * sizeof(std::span<float>) + sizeof(BlockCodes) + sizeof(a.n_coded));
   };
   for (int b = 0; b < m.model->config().n_blocks; ++b) {
     expect_attention(state.attention(b), b);

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "kernels/activation.h"
-#include "kernels/block_select.h"
 #include "kernels/matmul.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
@@ -38,6 +37,7 @@ void append_index_keys(LayerContext& lc, const Batch::Part& part, const IndexerW
   const int64_t end = part.first_cell + part.n_rows;
   const int64_t first_block = part.first_cell / block_cells;
   const int64_t end_block = end / block_cells;
+  state.n_coded = std::min(state.n_coded, first_block);
   const auto raw_key = [&](int64_t cell) {
     return cell >= part.first_cell ? raw_TI.row(part.first_row + cell - part.first_cell)
                                    : state.raw.data() + cell % AttentionState::kRawRing * dim;
@@ -63,56 +63,6 @@ void append_index_keys(LayerContext& lc, const Batch::Part& part, const IndexerW
   for (int64_t cell = std::max(part.first_cell, end - AttentionState::kRawRing); cell < end; ++cell)
     std::memcpy(state.raw.data() + cell % AttentionState::kRawRing * dim, raw_key(cell),
                 static_cast<size_t>(dim) * sizeof(float));
-}
-
-/// Which cells each row sees: all up to its own, or the best blocks and the tail.
-void choose_cells(LayerContext& lc, const Batch::Part& part, int block_cells, const AttentionState& state) {
-  Scratch& s = lc.scratch;
-  const IndexerConfig& index = lc.config.indexer;
-  const int64_t n_keep = block_cells > 0 ? index.top_k_cells / block_cells : 0;
-  const auto cells_of = [&](int64_t i) { return part.first_cell + i + 1; };
-  const auto blocks_of = [&](int64_t i) { return block_cells > 0 ? cells_of(i) / block_cells : 0; };
-  const auto score = [&](int64_t i, int64_t begin, int64_t end, float* to) {
-    score_blocks(lc.kernels.isa(), s.index_q.row(part.first_row + i), index.n_heads, index.head_dim,
-                 state.pooled.data() + begin * index.head_dim, end - begin, to + begin);
-  };
-  const auto select = [&](int64_t i, int thread) {
-    const int64_t row = part.first_row + i;
-    s.ranges[row].reserve(static_cast<size_t>(n_keep) + 1);
-    if (blocks_of(i) <= n_keep)
-      s.ranges[row].assign(1, {0, cells_of(i)});
-    else
-      select_blocks(lc.kernels.isa(), s.block_scores[thread], n_keep, block_cells, cells_of(i),
-                    s.block_keys[thread], s.ranges[row]);
-    s.range_spans[row] = s.ranges[row];
-  };
-  // Room for the longest context at once: it must not grow while decoding.
-  const auto reserve_for = [&](int thread) {
-    const size_t most = state.pooled.size() / static_cast<size_t>(std::max(1, index.head_dim));
-    s.block_scores[thread].reserve(most);
-    s.block_keys[thread].reserve(select_scratch(static_cast<int64_t>(most)));
-  };
-  const auto scores_of = [&](int thread, int64_t n_blocks) {
-    reserve_for(thread);
-    s.block_scores[thread].resize(n_blocks);
-    return s.block_scores[thread].data();
-  };
-  if (part.n_rows == 1) {
-    if (block_cells > 0) reserve_for(0);
-    if (blocks_of(0) > n_keep) {
-      float* scores = scores_of(0, blocks_of(0));
-      lc.kernels.pool().parallel_for(blocks_of(0), 64,
-                                     [&](int64_t begin, int64_t end, int) { score(0, begin, end, scores); });
-    }
-    select(0, 0);
-    return;
-  }
-  lc.kernels.pool().parallel_for(part.n_rows, 1, [&](int64_t begin, int64_t end, int thread) {
-    for (int64_t i = begin; i < end; ++i) {
-      if (blocks_of(i) > n_keep) score(i, 0, blocks_of(i), scores_of(thread, blocks_of(i)));
-      select(i, thread);
-    }
-  });
 }
 
 }  // namespace

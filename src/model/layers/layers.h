@@ -43,6 +43,10 @@ struct LookAhead {
 void attention_layer(LayerContext& lc, const Batch& batch, const AttentionWeights& w, int block,
                      int block_cells, TensorView<const float> x_TD, TensorView<float> y_TD);
 
+/// Which cells each row of the part sees, into scratch.ranges and range_spans: all up to its own, or
+/// (block_cells > 0) the best blocks by scratch.index_q and the tail. Codes of new blocks are made here.
+void choose_cells(LayerContext& lc, const Batch::Part& part, int block_cells, AttentionState& state);
+
 /// Gated DeltaNet: short convolution, delta rule, gated norm.
 void gated_delta_layer(LayerContext& lc, const Batch& batch, const GatedDeltaWeights& w, int block,
                        TensorView<const float> x_TD, TensorView<float> y_TD);

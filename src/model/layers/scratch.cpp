@@ -109,8 +109,7 @@ Result<Scratch> Scratch::allocate(const ModelConfig& config, bool with_mtp, int6
   });
   s.ranges.resize(max_rows);
   s.range_spans.resize(max_rows);
-  s.block_keys.resize(n_threads);
-  s.block_scores.resize(n_threads);
+  s.blocks.resize(n_threads);
   const int64_t slots = max_rows * config.ffn.n_used;
   s.expert_ids.resize(slots);
   s.expert_weights.resize(slots);

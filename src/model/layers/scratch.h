@@ -8,6 +8,7 @@
 #include "core/page_range.h"
 #include "core/recent_pages.h"
 #include "kernels/attention.h"
+#include "kernels/block_codes.h"
 #include "kernels/expert_ffn.h"
 #include "kernels/rope.h"
 #include "model/config.h"
@@ -18,6 +19,13 @@ namespace forebay {
 
 /// What a large n-gram table's rows may take in memory, but for those of the window at work.
 inline constexpr uint64_t kNgramRowsBytes = uint64_t{64} << 20;
+
+/// What choosing blocks for one row takes.
+struct BlockScratch {
+  std::vector<float> low, high;       // bounds of scores; `low` is reused for scores
+  std::vector<uint32_t> keys, among;  // of select_blocks() and possible_blocks(); of select_among()
+  CodedQuery query;
+};
 
 struct Scratch {
   int64_t max_rows = 0;
@@ -33,8 +41,7 @@ struct Scratch {
   TensorView<float> q_and_gate, q, q_gate, k, v, index_q, index_k;
   std::vector<std::vector<CellRange>> ranges;           // per row
   std::vector<std::span<const CellRange>> range_spans;  // the same, as attend() takes them
-  std::vector<std::vector<uint32_t>> block_keys;        // per thread
-  std::vector<std::vector<float>> block_scores;         // per thread
+  std::vector<BlockScratch> blocks;                     // per thread
   std::vector<int64_t> block_positions;                 // first cells of blocks completed in the window
 
   // Gated delta.

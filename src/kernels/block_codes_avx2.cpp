@@ -1,0 +1,10 @@
+#include "kernels/block_codes_scan.h"
+
+namespace forebay::block_codes_detail {
+
+void bound_avx2(const CodedQuery& q, const BlockCodes& codes, int64_t begin, int64_t end, float* low,
+                float* high) {
+  bound(q, codes, begin, end, low, high);
+}
+
+}  // namespace forebay::block_codes_detail
