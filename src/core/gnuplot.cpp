@@ -1,9 +1,12 @@
 #include "core/gnuplot.h"
 
+#include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -45,8 +48,8 @@ Result<void> run_gnuplot(const std::string& text) {
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, script.fd(), STDIN_FILENO);
-  // stdout is for answers.
-  ::posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  // stdout is for answers, and no terminal wants a picture's bytes.
+  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
   char name[] = "gnuplot";
   char* const arguments[] = {name, nullptr};
   pid_t child = 0;
@@ -79,12 +82,29 @@ std::string gnuplot_png(const Path& output) {
   return "set terminal png size 1000,640\nset output " + gnuplot_quoted(output.string()) + "\n";
 }
 
+std::string gnuplot_range(std::string_view axis, std::span<const double> values) {
+  const auto [low, high] = std::minmax_element(values.begin(), values.end());
+  const double value = values.empty() ? 0 : *low;
+  if (!values.empty() && *low != *high) return "";
+  if (value == 0) return fmt::format("set {}range [0:1]\n", axis);
+  const double around = std::abs(value) / 2;
+  return fmt::format("set {}range [{:.8g}:{:.8g}]\n", axis, value - around, value + around);
+}
+
 Result<void> draw_png(Storage& storage, const Path& path,
                       const std::function<std::string(const Path& output)>& script) {
   const Path partial = path.string() + ".partial";
+  // gnuplot's own words on a path that cannot be written to are many.
+  {
+    std::unique_ptr<WritableFile> empty = TRY(storage.create(partial));
+    TRY(empty->close());
+  }
   Result<void> drawn = run_gnuplot(script(partial));
-  if (drawn && !storage.exists(partial))
-    drawn = Error{Code::kInternal, fmt::format("{}: gnuplot wrote nothing", path.string())};
+  if (drawn) {
+    const std::unique_ptr<ReadableFile> file = TRY(storage.open(partial));
+    if (file->size() == 0)
+      drawn = Error{Code::kInternal, fmt::format("{}: gnuplot wrote nothing", path.string())};
+  }
   if (!drawn) {
     if (storage.exists(partial)) (void)storage.remove(partial);
     return drawn;

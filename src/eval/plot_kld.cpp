@@ -34,6 +34,14 @@ Result<void> plot_kld(Storage& storage, const KldReport& report, const Path& pat
     script += "set xlabel 'KLD, nats'\nset ylabel 'share of positions at or above'\n";
     script += "set logscale xy\nset format '10^{%T}'\nset grid\nset key outside right noenhanced\n";
     const size_t n = report.by_domain.size();
+    std::vector<double> values, shares;
+    for (const auto& domain : report.by_domain)
+      for (const double value : domain.sorted) {
+        values.push_back(std::max(value, kSmallest));
+        shares.push_back(1.0 / static_cast<double>(domain.sorted.size()));
+      }
+    if (!shares.empty()) shares.push_back(1);
+    script += gnuplot_range("x", values) + gnuplot_range("y", shares);
     for (size_t i = 0; i < n; ++i)
       script += fmt::format("$d{} << EOD\n{}EOD\n", i, exceedance(report.by_domain[i].sorted));
     for (size_t i = 0; i < n; ++i)

@@ -92,7 +92,13 @@ Result<void> plot_route_curve(Storage& storage, const RouteCurve& curve, const P
     std::string script = gnuplot_png(output);
     script += "set title " + gnuplot_quoted("Cache-aware routing: " + curve.model_name) + " noenhanced\n";
     script += "set xlabel 'mean KLD, nats per token'\nset ylabel 'misses per token'\n";
-    script += "set grid\nset yrange [0:*]\nset xrange [0:*]\n$points << EOD\n";
+    std::vector<double> kld = {0}, misses = {0};
+    for (const RouteCurve::Point& p : curve.points) {
+      kld.push_back(p.mean_kld);
+      misses.push_back(p.misses_per_token);
+    }
+    script += "set grid\nset yrange [0:*]\nset xrange [0:*]\n";
+    script += gnuplot_range("x", kld) + gnuplot_range("y", misses) + "$points << EOD\n";
     for (const RouteCurve::Point& p : curve.points)
       script += fmt::format("{:.6g} {:.6g} {:g}\n", p.mean_kld, p.misses_per_token, p.route_bias);
     return script +

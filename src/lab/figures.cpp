@@ -33,22 +33,27 @@ constexpr std::string_view kColours[] = {"000000", "e6194b", "0082c8", "3cb44b",
 std::string figure_script(const Report& report, std::string_view metric, std::string_view title,
                           const Path& output) {
   std::string data, plots;
+  std::vector<double> steps, values;
   int n = 0;
   for (const CellReport& cell : report.cells) {
     const Series::Points points = cell.series.points(metric);
     if (points.value.empty()) continue;
     data += fmt::format("$s{} << EOD\n", n);
+    steps.insert(steps.end(), points.step.begin(), points.step.end());
+    values.insert(values.end(), points.value.begin(), points.value.end());
     for (size_t i = 0; i < points.value.size(); ++i)
       data += fmt::format("{:.0f} {:.8g}\n", points.step[i], points.value[i]);
     data += "EOD\n";
-    plots += fmt::format("{} $s{} using 1:2 with lines linecolor rgb '#{}' linewidth 2 title {}",
-                         n == 0 ? "plot" : ",", n, kColours[static_cast<size_t>(n) % std::size(kColours)],
-                         gnuplot_quoted(cell.name));
+    // One point makes no line.
+    plots += fmt::format("{} $s{} using 1:2 with {} linecolor rgb '#{}' linewidth 2 title {}",
+                         n == 0 ? "plot" : ",", n, points.value.size() > 1 ? "lines" : "points pointtype 7",
+                         kColours[static_cast<size_t>(n) % std::size(kColours)], gnuplot_quoted(cell.name));
     ++n;
   }
   if (n == 0) return "";
   return gnuplot_png(output) + "set title " + gnuplot_quoted(report.name + ": " + std::string(title)) +
-         " noenhanced\nset xlabel 'step'\nset grid\nset key outside right noenhanced\n" + data + plots + "\n";
+         " noenhanced\nset xlabel 'step'\nset grid\nset key outside right noenhanced\n" +
+         gnuplot_range("x", steps) + gnuplot_range("y", values) + data + plots + "\n";
 }
 
 Result<std::vector<Path>> draw_figures(Storage& storage, const Report& report, const Path& directory) {

@@ -64,7 +64,14 @@ std::string plot_script(const RouteLog& log, const std::vector<ReplayRow>& rows,
             gnuplot_quoted("Expert cache: " + (log.header.model.empty() ? "trace" : log.header.model)) +
             " noenhanced\n";
   script += "set xlabel 'slots, % of all experts'\nset ylabel 'misses per token'\n";
+  std::vector<double> sizes, misses = {0};
+  for (const Series& s : all)
+    for (const auto& [percent, per_token] : s.misses) {
+      sizes.push_back(percent);
+      misses.push_back(per_token);
+    }
   script += "set grid\nset yrange [0:*]\nset key outside right noenhanced\n";
+  script += gnuplot_range("x", sizes) + gnuplot_range("y", misses);
   for (size_t i = 0; i < all.size(); ++i) {
     script += fmt::format("$s{} << EOD\n", i);
     for (const auto& [percent, misses] : all[i].misses)

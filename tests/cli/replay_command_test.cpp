@@ -150,6 +150,14 @@ TEST(ReplayCommand, DrawsAPictureOrSaysWhyNot) {
     EXPECT_NE(drawn.err.find("there is no gnuplot"), std::string::npos) << drawn;
   }
 
+  // One size, and none that misses: axes of one value.
+  const std::string point = (traced.folder / "point.png").string();
+  for (const char* slots : {"25%", "100%"}) {
+    const Finished finished = traced.replay({"--slots", slots, "--plot", point});
+    EXPECT_EQ(finished.code == 0, drawn.code == 0) << finished;
+    EXPECT_EQ(finished.err.find("arning"), std::string::npos) << finished;
+  }
+
   const std::string nothing = (traced.folder / "bin").string();
   std::filesystem::create_directory(nothing);
   const Finished without =

@@ -44,19 +44,25 @@ Result<void> draw_curves(Storage& storage, const Path& log, const Path& png,
                          std::span<const std::pair<std::string, std::string>> names_and_titles) {
   const std::string text = TRY(read_text(storage, log));
   std::string blocks, plots;
+  std::vector<double> steps, values;
   for (const auto& [name, title] : names_and_titles) {
     const auto points = read_curve(text, name);
     if (points.empty()) continue;
     const std::string block = fmt::format("$curve{}", plots.size());
     blocks += block + " << EOD\n";
-    for (const auto& [step, value] : points) blocks += fmt::format("{} {}\n", step, value);
+    for (const auto& [step, value] : points) {
+      blocks += fmt::format("{} {}\n", step, value);
+      steps.push_back(step);
+      values.push_back(value);
+    }
     blocks += "EOD\n";
-    plots += fmt::format("{}{} using 1:2 with lines linewidth 2 title {}", plots.empty() ? "" : ", ", block,
-                         gnuplot_quoted(title));
+    // One point makes no line.
+    plots += fmt::format("{}{} using 1:2 with {} linewidth 2 title {}", plots.empty() ? "" : ", ", block,
+                         points.size() > 1 ? "lines" : "points pointtype 7", gnuplot_quoted(title));
   }
   if (plots.empty()) return {};
   return draw_png(storage, png, [&](const Path& output) {
-    return gnuplot_png(output) + blocks +
+    return gnuplot_png(output) + gnuplot_range("x", steps) + gnuplot_range("y", values) + blocks +
            "set grid\nset xlabel 'step'\nset ylabel 'nats per token'\nset key top right\nplot " + plots +
            "\n";
   });

@@ -73,15 +73,20 @@ std::string monitor_json(const CheckpointChange& change) {
 
 std::string monitor_script(const CheckpointChange& change, const Path& output) {
   std::string data = "$layers << EOD\n";
-  for (const LayerChange& layer : change.layers)
-    if (layer.layer >= 0)
-      data += fmt::format("{} {} {}\n", layer.layer, shown(degrees(layer.angle), "{:.8g}"),
-                          shown(layer.spectral_shift, "{:.8g}"));
+  std::vector<double> layers, angles = {0}, shifts = {0};
+  for (const LayerChange& layer : change.layers) {
+    if (layer.layer < 0) continue;
+    data += fmt::format("{} {} {}\n", layer.layer, shown(degrees(layer.angle), "{:.8g}"),
+                        shown(layer.spectral_shift, "{:.8g}"));
+    layers.push_back(layer.layer);
+    if (std::isfinite(layer.angle)) angles.push_back(degrees(layer.angle));
+    if (std::isfinite(layer.spectral_shift)) shifts.push_back(layer.spectral_shift);
+  }
   return gnuplot_png(output) +
          "set datafile missing '-'\nset xlabel 'layer'\nset ylabel 'largest principal angle, degrees'\n"
          "set y2label 'spectral shift'\nset ytics nomirror\nset y2tics\nset yrange [0:*]\nset y2range "
          "[0:*]\nset grid\n" +
-         data +
+         gnuplot_range("x", layers) + gnuplot_range("y", angles) + gnuplot_range("y2", shifts) + data +
          "EOD\nplot $layers using 1:2 with linespoints linewidth 2 title 'angle', "
          "$layers using 1:3 axes x1y2 with linespoints linewidth 2 title 'spectral shift'\n";
 }
