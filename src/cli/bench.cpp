@@ -211,6 +211,9 @@ Result<void> BenchCommand::measure(Engine& engine, Measured row,
   std::sort(row.seconds.begin(), row.seconds.end());
   if (before) row.experts = difference(*engine.expert_stats(), *before);
   print(row);
+  // The plan is about decoding.
+  if (engine.plan() && row.test == "decode" && !verbosity_.quiet)
+    fmt::print(stderr, "{}\n", plan_line(*engine.plan(), row.experts, row.rate()));
   return {};
 }
 

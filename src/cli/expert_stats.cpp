@@ -35,6 +35,12 @@ std::string experts_line(const ExpertCacheStats& s) {
                      human_bytes(s.peak_bytes), human_bytes(s.budget_bytes));
 }
 
+std::string plan_line(const PlanSummary& plan, const ExpertCacheStats& stats, double tokens_per_second) {
+  return fmt::format("plan: expected {:.3g} tok/s and {:.1f} % hits when warm, measured {:.3g} and {:.1f} %",
+                     plan.tokens_per_second, 100 * plan.hit_rate, tokens_per_second,
+                     100 * share(stats.n_hits, n_requested(stats)));
+}
+
 void write_expert_stats(JsonWriter& json, const ExpertCacheStats& s) {
   json.begin_object();
   json.key("hits").integer(s.n_hits);

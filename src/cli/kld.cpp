@@ -152,11 +152,12 @@ void KldCommand::print_table(const Engine& engine, const KldReport& report) cons
   fmt::print("{:<12} {:>8} {:>10} {:>21} {:>10} {:>10} {:>10} {:>8} {:>9} {:>9}\n", "text", "tokens",
              "mean KLD", "95 % interval", "p90", "p99", "max", "top-1", "ref nats", "cand nats");
   const auto row = [](const KldSummary& s) {
-    fmt::print(
-        "{:<12} {:>8} {:>10.6f} {:>10.6f} -{:>9.6f} {:>10.6f} {:>10.6f} {:>10.6f} {:>6.2f} % {:>9.4f} "
-        "{:>9.4f}\n",
-        s.domain, s.n_tokens, s.mean, s.ci_low, s.ci_high, s.p90, s.p99, s.max, 100 * s.top1, s.reference_nll,
-        s.candidate_nll);
+    // Of one window nothing can be resampled.
+    const std::string interval =
+        s.n_windows > 1 ? fmt::format("{:>10.6f} -{:>9.6f}", s.ci_low, s.ci_high) : "one window: none";
+    fmt::print("{:<12} {:>8} {:>10.6f} {:>21} {:>10.6f} {:>10.6f} {:>10.6f} {:>6.2f} % {:>9.4f} {:>9.4f}\n",
+               s.domain, s.n_tokens, s.mean, interval, s.p90, s.p99, s.max, 100 * s.top1, s.reference_nll,
+               s.candidate_nll);
   };
   for (const KldSummary& domain : report.by_domain) row(domain);
   row(report.total);

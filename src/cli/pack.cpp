@@ -1,4 +1,7 @@
 // forebay pack: a model's experts in one piece each, for faster reads.
+#include <array>
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "cli/command.h"
@@ -14,6 +17,16 @@
 
 namespace forebay::cli {
 namespace {
+
+/// Whether there is a file whose first bytes say so.
+Result<bool> is_gguf(Storage& storage, const std::string& path) {
+  if (!storage.exists(path)) return false;
+  const std::unique_ptr<ReadableFile> file = TRY(storage.open(path));
+  std::array<char, 4> magic{};
+  if (file->size() < magic.size()) return false;
+  TRY(file->read_at(0, std::as_writable_bytes(std::span(magic))));
+  return std::string_view(magic.data(), magic.size()) == "GGUF";
+}
 
 class PackCommand : public Command {
  public:
@@ -35,6 +48,11 @@ class PackCommand : public Command {
     log_settings(flags);
     const std::unique_ptr<Storage> storage = make_posix_storage();
     const GgufFile file = TRY(GgufFile::open(*storage, model_));
+    const bool would_replace = TRY(is_gguf(*storage, output_));
+    if (would_replace)
+      return Error{
+          Code::kInvalidArgument,
+          fmt::format("{}: a GGUF file, which a pack would replace; it wants a name of its own", output_)};
     MemoryBudget budget;
     const auto named = [&](Error error) { return std::move(error).in(model_); };
     Result<ModelConfig> config = ModelConfig::from_gguf(file);

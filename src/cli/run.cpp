@@ -152,16 +152,6 @@ Result<ExitCode> RunCommand::run(const FlagTable& flags) {
   return ended;
 }
 
-/// What was expected beside what was measured.
-std::string plan_line(const PlanSummary& plan, const ExpertCacheStats& stats, const Answer& answer) {
-  const auto n_requested = static_cast<double>(stats.n_hits + stats.n_misses + stats.n_prefetch_used);
-  const double hits = n_requested == 0 ? 0 : static_cast<double>(stats.n_hits) / n_requested;
-  const double seconds = answer.report.decode_seconds;
-  const double rate = seconds > 0 ? static_cast<double>(answer.report.n_generated) / seconds : 0;
-  return fmt::format("plan: expected {:.3g} tok/s and {:.1f} % hits when warm, measured {:.3g} and {:.1f} %",
-                     plan.tokens_per_second, 100 * plan.hit_rate, rate, 100 * hits);
-}
-
 /// What --json-schema and --json-object ask for; null when neither is there.
 Result<std::shared_ptr<TokenConstraint>> RunCommand::make_constraint(const Engine& engine,
                                                                      bool starts_in_reasoning) const {
@@ -215,7 +205,9 @@ Result<ExitCode> RunCommand::answer_once(Engine& engine, GenerateOptions options
     Writer notes(stderr, Writer::Style::kDim);
     notes.write(closing_line(engine.info(), answer, options.sampling) + '\n');
     if (const auto stats = engine.expert_stats()) notes.write(experts_line(*stats) + '\n');
-    if (engine.plan()) notes.write(plan_line(*engine.plan(), *engine.expert_stats(), answer) + '\n');
+    const double seconds = answer.report.decode_seconds;
+    const double rate = seconds > 0 ? static_cast<double>(answer.report.n_generated) / seconds : 0;
+    if (engine.plan()) notes.write(plan_line(*engine.plan(), *engine.expert_stats(), rate) + '\n');
   }
   TRY(engine.finish_trace());
   if (stats_) {

@@ -116,7 +116,11 @@ int64_t largest(int64_t high, Fits fits) {
 Error refusal(const ModelFootprint& model, const PlanRequest& request, const Budget& budget,
               const std::vector<PlanItem>& items) {
   std::string parts;
-  for (const PlanItem& item : items) parts += fmt::format("{} {}, ", item.name, human_bytes(item.bytes));
+  for (const PlanItem& item : items) {
+    std::string name = item.name;
+    std::replace(name.begin(), name.end(), '_', ' ');
+    parts += fmt::format("{} {}, ", name, human_bytes(item.bytes));
+  }
   if (!model.experts.empty())
     parts += fmt::format("one token's experts {}", human_bytes(least_arena(model)));
   else

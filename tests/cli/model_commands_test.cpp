@@ -253,6 +253,48 @@ TEST(Bench, SaysWhereExpertsAreAndHowTheyAreRead) {
       << streamed;
 }
 
+TEST(Pack, DoesNotReplaceAModel) {
+  const TemporaryDirectory folder;
+  const std::string model = (folder / "model.gguf").string(), pack = (folder / "model.pack").string();
+  std::filesystem::copy_file(converted_vectors("qwen3moe", "q8_0"), model);
+  EXPECT_TRUE(is_error(run_program({"pack", model, "-o", model}), 1, {"model.gguf", "a GGUF file"}));
+  for (int again = 0; again < 2; ++again) EXPECT_EQ(run_program({"pack", model, "-o", pack}).code, 0);
+  EXPECT_EQ(run_program({"inspect", model}).code, 0) << "still there";
+}
+
+/// The line that ends with what was measured; empty where there is none.
+std::string plan_line_of(const Finished& finished) {
+  const std::regex pattern(
+      "plan: expected [0-9.e+]+ tok/s and [0-9.]+ % hits when warm, "
+      "measured [0-9.e+]+ and [0-9.]+ %");
+  for (const std::string& line : lines_of(finished.err))
+    if (std::regex_match(line, pattern)) return line;
+  return "";
+}
+
+TEST(Plans, RunsBeginWithTheirPlanAndEndWithWhatWasMeasured) {
+  const std::string model = testing::embedded_model().string();
+  const std::vector<std::string> run = {"run", "-m", model, "-p", "37 + 58?", "--temp", "0", "-n", "8"};
+  const std::vector<std::string> bench = {"bench",    "-m", model,      "--prefill", "8",
+                                          "--decode", "4",  "--repeat", "1"};
+  for (std::vector<std::string> command : {run, bench}) {
+    const bool is_run = command[0] == "run";
+    EXPECT_EQ(plan_line_of(run_program(command)), "") << "nothing is streamed: there is no plan";
+    command.insert(command.end(), {"--budget", "64M"});
+    const Finished planned = run_program(command);
+    const std::string line = plan_line_of(planned);
+    ASSERT_NE(line, "") << planned;
+    EXPECT_TRUE(planned.err.starts_with("plan: ") || planned.err.starts_with("budget ")) << planned;
+    if (is_run) {
+      EXPECT_EQ(lines_of(planned.err).back(), line) << planned;
+    }
+    // Of the plan's own last line, and of the statistics above.
+    EXPECT_NE(planned.err.find("tok/s"), planned.err.find(line) + line.find("tok/s")) << planned;
+    command.push_back("-q");
+    EXPECT_EQ(plan_line_of(run_program(command)), "");
+  }
+}
+
 TEST_F(Kld, PrintsATable) {
   const Finished finished = kld({"-m", file("sharp.gguf")});
   const std::vector<std::string> lines = lines_of(finished.out);
@@ -260,6 +302,8 @@ TEST_F(Kld, PrintsATable) {
   EXPECT_NE(lines[0].find("mean KLD"), std::string::npos);
   EXPECT_TRUE(lines[1].starts_with("one ")) << lines[1];
   EXPECT_TRUE(lines[3].starts_with("all ")) << lines[3];
+  EXPECT_EQ(lines[1].find("one window"), std::string::npos) << "two documents: " << lines[1];
+  EXPECT_NE(lines[2].find("one window: none"), std::string::npos) << lines[2];
 }
 
 TEST_F(Kld, FlagsChangeWhatIsMeasured) {
