@@ -42,8 +42,7 @@ Rounded round_to_levels(const float* x, int n, PutCode code) {
   const float inverse = r.scale > std::numeric_limits<float>::min() ? 1 / r.scale : 0;
   double lost = 0, kept = 0;
   for (int i = 0; i < n; ++i) {
-    const int q =
-        fits ? std::clamp(static_cast<int>(std::lrintf(x[i] * inverse)), -kLevels, kLevels) : 0;
+    const int q = fits ? std::clamp(static_cast<int>(std::lrintf(x[i] * inverse)), -kLevels, kLevels) : 0;
     code(i, q);
     if (!fits) continue;
     const double near = static_cast<double>(r.scale) * q;

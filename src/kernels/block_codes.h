@@ -15,7 +15,8 @@ namespace forebay {
 ///
 ///   codes   u8  [dim / 4 rounded up][16 keys][4]   64 + nearest of value / scale, which is within +-63
 ///   scale   f32 [16]
-///   error   bf16 [16]   at least |key - scale * (code - 64)|, the Euclidean norm; infinite where a key is not
+///   error   bf16 [16]   at least |key - scale * (code - 64)|, the Euclidean norm; infinite where a key is
+///   not
 ///                       finite or very large: such a block is always looked at
 ///   length  bf16 [16]   at least |scale * (code - 64)|
 struct BlockCodes {

@@ -99,7 +99,7 @@ Result<void> check(const Geometry& g) {
   if (c.experts.shared_width % 32 != 0)
     return wrong("shared width", c.experts.shared_width, "a multiple of 32");
   if (c.experts.n_used < 1 || c.experts.n_used > std::min<uint64_t>(c.experts.n_experts, 64))
-    return wrong("experts that a token uses", c.experts.n_used,
+    return wrong("experts used by a token", c.experts.n_used,
                  fmt::format("1 to {}, of {} experts", std::min<uint64_t>(c.experts.n_experts, 64),
                              c.experts.n_experts));
   if (c.attention.n_kv_heads < 1 || c.attention.n_heads % c.attention.n_kv_heads != 0)

@@ -167,7 +167,8 @@ TEST(BlockCodes, ATileIsWrittenPieceByPiece) {
   const Blocks whole(random.normal(37 * 20), 20);
   std::vector<std::byte> bytes(whole.bytes.size());
   const BlockCodes pieces{.tiles = bytes.data(), .dim = 20};
-  for (int64_t b = 0; b < 37; b += 5) encode_blocks(whole.pooled.data(), b, std::min<int64_t>(37, b + 5), pieces);
+  for (int64_t b = 0; b < 37; b += 5)
+    encode_blocks(whole.pooled.data(), b, std::min<int64_t>(37, b + 5), pieces);
   EXPECT_EQ(bytes, whole.bytes);
 }
 

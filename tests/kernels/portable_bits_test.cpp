@@ -10,6 +10,7 @@
 #include "core/hash.h"
 #include "kernels/activation.h"
 #include "kernels/attention.h"
+#include "kernels/block_codes.h"
 #include "kernels/block_select.h"
 #include "kernels/gated_delta.h"
 #include "kernels/matmul.h"
@@ -122,6 +123,20 @@ TEST_F(PortableBits, RowsAndBlockScores) {
   score_blocks(best_isa(), q.data(), 5, 36, pooled.data(), 50, score.data());
   all.insert(all.end(), score.begin(), score.end());
   EXPECT_EQ(hash(all), 1075323307241475466u);
+}
+
+TEST_F(PortableBits, BlockBounds) {
+  const std::vector<float> q = numbers.floats(5 * 37), pooled = numbers.floats(50 * 37);
+  std::vector<std::byte> tiles(static_cast<size_t>(BlockCodes::n_tiles(50) * BlockCodes::tile_bytes(37)));
+  const BlockCodes codes{.tiles = tiles.data(), .dim = 37};
+  encode_blocks(pooled.data(), 0, 50, codes);
+  CodedQuery coded;
+  ASSERT_TRUE(encode_query(q.data(), 5, 37, coded));
+  std::vector<float> low(64), high(64);
+  bound_scores(best_isa(), has_vnni(), coded, codes, 0, BlockCodes::n_tiles(50), low.data(), high.data());
+  low.resize(50);
+  low.insert(low.end(), high.begin(), high.begin() + 50);
+  EXPECT_EQ(hash(low), 8792117895918622474u);
 }
 
 }  // namespace

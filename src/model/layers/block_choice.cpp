@@ -78,8 +78,8 @@ class BlockChoice {
       bound_scores(isa, lc_.kernels.use_vnni(), s.query, state_.codes, begin, end, s.low.data(),
                    s.high.data());
     });
-    const auto found = possible_blocks(isa, std::span(s.low).first(n), std::span(s.high).first(n), n_keep_,
-                                       s.keys);
+    const auto found =
+        possible_blocks(isa, std::span(s.low).first(n), std::span(s.high).first(n), n_keep_, s.keys);
     if (static_cast<int64_t>(found.size()) > n / 2) return false;
     const std::span<float> score = std::span(s.low).first(found.size());
     score_some_blocks(isa, query(i), n_heads_, dim_, state_.pooled.data(), found, score.data());
@@ -95,7 +95,8 @@ class BlockChoice {
 
 /// Codes of what was pooled since they were last asked for, or came from elsewhere.
 void encode_new_blocks(const LayerContext& lc, int64_t n_blocks, AttentionState& state) {
-  if (state.codes.tiles == nullptr || lc.kernels.isa() == Isa::kReference || n_blocks <= state.n_coded) return;
+  if (state.codes.tiles == nullptr || lc.kernels.isa() == Isa::kReference || n_blocks <= state.n_coded)
+    return;
   const int64_t first = state.n_coded;
   lc.kernels.pool().parallel_for(n_blocks - first, 64, [&](int64_t begin, int64_t end, int) {
     encode_blocks(state.pooled.data(), first + begin, first + end, state.codes);
@@ -116,7 +117,8 @@ void choose_cells(LayerContext& lc, const Batch::Part& part, int block_cells, At
     return;
   }
   const int64_t n_keep = lc.config.indexer.top_k_cells / block_cells;
-  if (const int64_t n_blocks = (part.first_cell + part.n_rows) / block_cells; n_blocks >= kWorthBounds * n_keep)
+  if (const int64_t n_blocks = (part.first_cell + part.n_rows) / block_cells;
+      n_blocks >= kWorthBounds * n_keep)
     encode_new_blocks(lc, n_blocks, state);
   BlockChoice blocks(lc, part, block_cells, state);
   const auto choose = [&](int64_t i, int thread, bool split) {
