@@ -14,6 +14,7 @@
 
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
+#include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
@@ -25,6 +26,18 @@ namespace forebay::train {
 namespace {
 
 using Group = c10::intrusive_ptr<c10d::ProcessGroupNCCL>;
+
+/// libtorch warns that a send or receive makes a communicator of two processes. Here that is what a group is
+/// for, so this one warning is dropped; the others go where they went.
+class ExpectedPairs : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning& warning) override {
+    if (warning.msg().find("unbatched P2P op") == std::string::npos) others_->process(warning);
+  }
+
+ private:
+  c10::WarningHandler* const others_ = c10::WarningUtils::get_warning_handler();  // of this thread
+};
 
 Error error_of(const std::exception& exception) {
   const std::string_view text = exception.what();
@@ -132,6 +145,8 @@ class NcclTransport : public Transport {
       const c10::cuda::CUDAGuard on_device(device_);
       thread_local const c10::cuda::CUDAStream stream = c10::cuda::getStreamFromPool(false, device_.index());
       const c10::cuda::CUDAStreamGuard on_stream(stream);
+      ExpectedPairs expected;
+      const c10::WarningUtils::WarningHandlerGuard handles_warnings(&expected);
       work();
       return {};
     } catch (const std::exception& exception) {

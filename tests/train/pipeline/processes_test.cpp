@@ -14,11 +14,21 @@ namespace {
 
 struct Ended {
   int code = -1;
-  std::string said;
-  double seconds = 0;  // since the start
+  std::string said;        // stdout
+  std::string complained;  // stderr, where libraries write what they like
+  double seconds = 0;      // since the start
 };
 
+std::string read_all(int fd) {
+  std::string text;
+  char buffer[4096];
+  for (ssize_t n; (n = ::read(fd, buffer, sizeof(buffer))) > 0;) text.append(buffer, static_cast<size_t>(n));
+  return text;
+}
+
 std::vector<Ended> run(int size, const std::vector<std::string>& arguments) {
+  // NCCL says its version on stdout where this asks for it.
+  ::unsetenv("NCCL_DEBUG");
   const std::string port = std::to_string(free_port().value());
   std::vector<ChildProcess> children;
   for (int rank = 0; rank < size; ++rank) {
@@ -30,7 +40,8 @@ std::vector<Ended> run(int size, const std::vector<std::string>& arguments) {
                            {"WORLD_SIZE", std::to_string(size)},
                            {"MASTER_ADDR", "127.0.0.1"},
                            {"MASTER_PORT", port},
-                           {"OMP_NUM_THREADS", "1"}};
+                           {"OMP_NUM_THREADS", "1"},
+                           {"TORCH_CPP_LOG_LEVEL", "ERROR"}};
     options.captured = true;
     children.push_back(ChildProcess::start(options).value());
   }
@@ -44,14 +55,13 @@ std::vector<Ended> run(int size, const std::vector<std::string>& arguments) {
       ++n_left;
       const std::optional<int> code = children[rank].finished();
       if (!code) continue;
-      ended[rank] = {.code = *code, .said = {}, .seconds = seconds_since(start)};
+      ended[rank].code = *code;
+      ended[rank].seconds = seconds_since(start);
     }
   }
   for (size_t rank = 0; rank < ended.size(); ++rank) {
-    char buffer[4096];
-    for (const int end : {children[rank].output(), children[rank].errors()})
-      for (ssize_t n; (n = ::read(end, buffer, sizeof(buffer))) > 0;)
-        ended[rank].said.append(buffer, static_cast<size_t>(n));
+    ended[rank].said = read_all(children[rank].output());
+    ended[rank].complained = read_all(children[rank].errors());
   }
   return ended;
 }
@@ -59,7 +69,7 @@ std::vector<Ended> run(int size, const std::vector<std::string>& arguments) {
 void expect_equal_to_one_process(const std::string& backend) {
   const std::vector<Ended> all = run(2, {backend});
   for (const Ended& ended : all) {
-    EXPECT_EQ(ended.code, 0) << ended.said;
+    EXPECT_EQ(ended.code, 0) << ended.said << ended.complained;
     EXPECT_EQ(ended.said, fmt::format("{0} codec: logits 0, gradients 0, norm 0\n"
                                       "{0} dense: logits 0, gradients 0, norm 0\n",
                                       backend));
@@ -72,7 +82,7 @@ void expect_death_is_heard_of(const std::string& backend) {
   const std::vector<Ended> all = run(3, {backend, "1"});
   EXPECT_EQ(all[1].code, 9);
   for (const size_t rank : {0, 2}) {
-    EXPECT_EQ(all[rank].code, 3) << all[rank].said;
+    EXPECT_EQ(all[rank].code, 3) << all[rank].said << all[rank].complained;
     EXPECT_EQ(all[rank].said, "rank 1 is gone: its connection closed\n");
     EXPECT_LT(all[rank].seconds - all[1].seconds, 5);
   }
