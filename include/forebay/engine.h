@@ -47,6 +47,10 @@ struct EngineOptions {
                               // what is free, less a margin
   EvictionPolicy expert_policy = EvictionPolicy::kDecay;
   ReadEngine read_engine = ReadEngine::kAuto;
+  std::optional<bool>
+      copy_trunk;               // what every token reads is copied into memory of huge pages, not read in the
+                                // mapped file, which other processes share; absent: copied where the system
+                                // has such pages, experts are not mapped and no memory_limit_bytes is set
   std::string expert_pack;      // read experts from this pack of the file (forebay pack)
   bool prefetch = true;         // with kStreamed: read the next block's likely experts ahead
   uint64_t snapshot_bytes = 0;  // of a session, for places to go back to when a prompt parts from the one
@@ -93,6 +97,8 @@ struct ModelInfo {
   int n_vocab = 0;
   int threads = 0;
   std::optional<ExpertPlacement> experts;  // absent: a dense model
+  uint64_t trunk_copy_bytes = 0;           // 0: the trunk is read in the mapped file
+  double trunk_copy_seconds = 0;           // of opening, that the copy took
   KvType kv = KvType::kF32;
   bool has_tokenizer = false;
   bool has_chat_template = false;

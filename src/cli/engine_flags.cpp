@@ -71,6 +71,11 @@ void EngineFlags::declare_placement(FlagTable& flags) {
       "with streamed experts, memory for everything (8G, 512M): forebay plan says what for; 0: what is "
       "free, less a margin");
   flags.choice(
+      "--trunk", {"auto", "copy", "map"}, trunk,
+      "weights that every token reads: copied into memory of 2 MiB pages, or in the mapped file, which "
+      "processes share; changes no result; absent: auto, a copy where the system has such pages, experts are "
+      "not mapped and there is no --memory-limit");
+  flags.choice(
       "--policy", {"decay", "lru", "lfu", "ema", "near-pick", "inverse"}, policy,
       "which streamed expert leaves when room is needed: of least decayed use, used longest ago, used "
       "least often, or by what the router thought of it; absent: decay");
@@ -141,29 +146,31 @@ Result<EngineOptions> EngineFlags::resolve() {
   if (!io) io = "auto";
   if (model.empty()) model = TRY(embedded_model()).string();
   TRY(choose_route_bias());
-  return EngineOptions{.model = model,
-                       .mtp_model = {},
-                       .threads = static_cast<int>(threads),
-                       .pin_threads = pin == "on",
-                       .memory_limit_bytes = memory_limit,
-                       .context = context,
-                       .chunk = chunk,
-                       .experts = experts ? expert_placement_from_name(*experts) : std::nullopt,
-                       .budget_bytes = budget,
-                       .expert_policy = *eviction_policy_from_name(*policy),
-                       .read_engine = *read_engine_from_name(*io),
-                       .expert_pack = pack,
-                       .prefetch = *prefetch == "on",
-                       .cache_dir = cache_dir,
-                       .cache_bytes = cache_size,
-                       .trace = trace,
-                       .int8_activations = *activations == "int8" && !reference_kernels,
-                       .kv = kv ? kv_type_from_name(*kv) : std::nullopt,
-                       .reuse_edits = *reuse_edits != "off",
-                       .transport_edits = *reuse_edits == "transport",
-                       .reference_kernels = reference_kernels,
-                       .route_bias = route_bias,
-                       .route_bias_prompt = route_bias_prompt};
+  return EngineOptions{
+      .model = model,
+      .mtp_model = {},
+      .threads = static_cast<int>(threads),
+      .pin_threads = pin == "on",
+      .memory_limit_bytes = memory_limit,
+      .context = context,
+      .chunk = chunk,
+      .experts = experts ? expert_placement_from_name(*experts) : std::nullopt,
+      .budget_bytes = budget,
+      .expert_policy = *eviction_policy_from_name(*policy),
+      .read_engine = *read_engine_from_name(*io),
+      .copy_trunk = trunk && *trunk != "auto" ? std::optional(*trunk == "copy") : std::nullopt,
+      .expert_pack = pack,
+      .prefetch = *prefetch == "on",
+      .cache_dir = cache_dir,
+      .cache_bytes = cache_size,
+      .trace = trace,
+      .int8_activations = *activations == "int8" && !reference_kernels,
+      .kv = kv ? kv_type_from_name(*kv) : std::nullopt,
+      .reuse_edits = *reuse_edits != "off",
+      .transport_edits = *reuse_edits == "transport",
+      .reference_kernels = reference_kernels,
+      .route_bias = route_bias,
+      .route_bias_prompt = route_bias_prompt};
 }
 
 void EngineFlags::adopt(const ModelInfo& info) {
@@ -171,6 +178,7 @@ void EngineFlags::adopt(const ModelInfo& info) {
   chunk = info.chunk;
   if (info.experts) experts = name_of(*info.experts);
   context = info.context;
+  trunk = info.trunk_copy_bytes > 0 ? "copy" : "map";
   kv = name_of(info.kv);
 }
 

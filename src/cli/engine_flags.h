@@ -19,6 +19,7 @@ struct EngineFlags {
   uint64_t memory_limit = 0;
   std::optional<std::string> experts;
   uint64_t budget = 0;
+  std::optional<std::string> trunk;
   std::optional<std::string> policy;
   std::optional<std::string> prefetch;
   std::optional<std::string> io;

@@ -67,6 +67,11 @@ void write_engine_stats(JsonWriter& json, Engine& engine, std::optional<double> 
   json.key("memory_bytes").integer(process_memory().anonymous);
   json.key("reserved_bytes").integer(engine.peak_reserved_bytes());
   json.key("ngram_bytes").integer(engine.ngram_bytes());
+  const ModelInfo& info = engine.info();
+  json.key("trunk").begin_object();
+  json.key("placement").string(info.trunk_copy_bytes > 0 ? "copy" : "map");
+  json.key("copied_bytes").integer(info.trunk_copy_bytes).key("seconds").number(info.trunk_copy_seconds);
+  json.end_object();
   const std::optional<ExpertCacheStats> experts = engine.expert_stats();
   const double forward = engine.forward_seconds(), wait = experts ? experts->wait_seconds : 0.0;
   json.key("seconds").begin_object();

@@ -8,6 +8,7 @@
 #include "cli/plan_json.h"
 #include "cli/synthetic_model.h"
 #include "cli/verbosity.h"
+#include "core/huge_pages.h"
 #include "core/interrupt.h"
 #include "model/state.h"
 #include "plan/machine.h"
@@ -33,7 +34,7 @@ class PlanCommand : public Command {
   std::optional<std::string> trace_;
   uint64_t budget_ = 0;
   int64_t threads_ = 0;
-  std::optional<std::string> kv_;
+  std::optional<std::string> kv_, trunk_;
   bool draft_ = false;
   bool json_ = false;
   PlanRequest request_{.chunk = 0};  // as forebay run has it
@@ -52,6 +53,10 @@ void PlanCommand::declare(FlagTable& flags) {
                 "most prompt tokens per forward pass; 0: what the budget allows");
   flags.choice("--kv", {"f32", "f16", "bf16", "int8"}, kv_,
                "how keys and values are kept; absent: int8 where attention is block-sparse, else f32");
+  flags.choice(
+      "--trunk", {"auto", "copy", "map"}, trunk_,
+      "weights that every token reads: copied into memory of 2 MiB pages, or in the mapped file; absent: "
+      "auto, a copy where the system has such pages");
   flags.toggle("--mtp", draft_, "with the draft head");
   flags.text("--mtp-model", "FILE", draft_model_, "a draft head in a file of its own");
   flags.text("--like", "NAME", like_, "instead of MODEL, a published model's sizes; see forebay synth");
@@ -101,6 +106,8 @@ Result<ExitCode> PlanCommand::run(const FlagTable& flags) {
 
   request_.kv = kv_ ? *kv_type_from_name(*kv_) : usual_kv_type(model.config);
   kv_ = name_of(request_.kv);
+  request_.copy_trunk = !trunk_ || *trunk_ == "auto" ? huge_pages_exist() : *trunk_ == "copy";
+  trunk_ = request_.copy_trunk ? "copy" : "map";
   const SystemMemory memory = machine_.memory();
   const Result<Budget> budget = choose_budget(budget_, memory);
   if (!budget) {

@@ -1,6 +1,8 @@
 #include "core/mapped_memory.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include <sys/mman.h>
 
@@ -32,6 +34,15 @@ void advise(std::span<const std::byte> bytes, MapAdvice advice) {
 #endif
       return;
   }
+}
+
+bool mostly_in_memory(std::span<const std::byte> bytes) {
+  if (bytes.empty()) return true;
+  const PageRange pages = pages_around(reinterpret_cast<uintptr_t>(bytes.data()), bytes.size());
+  std::vector<unsigned char> in(pages.length / kPageBytes);
+  if (::mincore(reinterpret_cast<void*>(pages.first), pages.length, in.data()) != 0) return false;
+  const auto n = std::count_if(in.begin(), in.end(), [](unsigned char page) { return (page & 1) != 0; });
+  return static_cast<size_t>(2 * n) > in.size();
 }
 
 }  // namespace forebay

@@ -16,4 +16,7 @@ enum class MapAdvice {
 /// `bytes` lie in a mapping; whole pages around them are meant.
 void advise(std::span<const std::byte> bytes, MapAdvice advice);
 
+/// Whether most of the pages around `bytes`, of a mapping, are in memory, as far as the system says.
+bool mostly_in_memory(std::span<const std::byte> bytes);
+
 }  // namespace forebay

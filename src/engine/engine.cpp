@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/huge_pages.h"
 #include "engine/engine_impl.h"
 #include "engine/gguf_vocabulary.h"
 #include "engine/session_facts.h"
@@ -53,7 +54,7 @@ bool fits_in_memory(const ModelFootprint& model) {
 }
 
 /// Divides the budget before anything is allocated, from what this machine measures.
-Result<MemoryPlan> make_plan(Engine::Impl& impl, const ModelFootprint& model) {
+Result<MemoryPlan> make_plan(Engine::Impl& impl, const ModelFootprint& model, bool copy_trunk) {
   const EngineOptions& o = impl.options;
   const Budget budget = TRY(choose_budget(o.budget_bytes, system_memory()));
   const PlanRequest request{.context = o.context,
@@ -61,6 +62,7 @@ Result<MemoryPlan> make_plan(Engine::Impl& impl, const ModelFootprint& model) {
                             .chunk = o.chunk,
                             .n_logit_rows = o.n_sessions,
                             .n_sessions = o.n_sessions,
+                            .copy_trunk = copy_trunk,
                             .prefetch = o.prefetch};
   // A refusal needs no measurement.
   TRY(plan_memory(model, request, budget, assumed_rates()));
@@ -99,8 +101,10 @@ Result<ModelOptions> choose_model_options(Engine::Impl& impl) {
   options.experts = o.experts.value_or(mixture && (o.budget_bytes > 0 || !fits_in_memory(model))
                                            ? ExpertPlacement::kStreamed
                                            : ExpertPlacement::kMapped);
+  options.copy_trunk = o.copy_trunk.value_or(mixture && options.experts != ExpertPlacement::kMapped &&
+                                             o.memory_limit_bytes == 0 && huge_pages_exist());
   if (mixture && options.experts == ExpertPlacement::kStreamed) {
-    const MemoryPlan plan = TRY(make_plan(impl, model));
+    const MemoryPlan plan = TRY(make_plan(impl, model, options.copy_trunk));
     options.cache.budget_bytes = plan.arena_bytes;
     options.cache.shelf_bytes = plan.shelf_bytes;
     options.max_window = plan.request.chunk;
@@ -200,6 +204,8 @@ Result<Engine> Engine::open(const EngineOptions& options, std::unique_ptr<Storag
   info.threads = impl->pool.n_threads();
   info.chunk = impl->model->max_window();
   if (config.ffn.n_experts > 0) info.experts = model_options->experts;
+  info.trunk_copy_bytes = impl->model->trunk_copy_bytes();
+  info.trunk_copy_seconds = impl->model->trunk_copy_seconds();
   info.kv = model_options->kv;
   info.has_tokenizer = impl->tokenizer.has_value();
   info.has_chat_template = impl->chat_template.has_value();

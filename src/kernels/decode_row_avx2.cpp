@@ -6,18 +6,13 @@
 #include <cstring>
 
 #include "core/vectors.h"
+#include "kernels/unaligned.h"
 #include "quant/code_values.h"
 #include "quant/iq_tables.h"
 
 namespace forebay {
 namespace {
 
-template <typename T>
-T load(const uint8_t* p) {
-  T value;
-  std::memcpy(&value, p, sizeof value);
-  return value;
-}
 float half(uint16_t bits) {
   return _cvtsh_ss(bits);
 }

@@ -4,19 +4,13 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 
 #include "core/vectors.h"
+#include "kernels/unaligned.h"
 
 namespace forebay {
 namespace {
 
-template <typename T>
-T load(const uint8_t* p) {
-  T value;
-  std::memcpy(&value, p, sizeof value);
-  return value;
-}
 __m128i load_16(const void* p) {
   return _mm_loadu_si128(static_cast<const __m128i*>(p));
 }

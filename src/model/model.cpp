@@ -1,6 +1,7 @@
 #include "model/model.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -12,6 +13,7 @@
 #include "kernels/matmul.h"
 #include "kernels/rms_norm.h"
 #include "model/arch/arch.h"
+#include "model/tensor_role.h"
 
 namespace forebay {
 
@@ -22,6 +24,7 @@ struct Model::Impl {
   MemoryBudget* budget;
   ModelConfig config;
   Weights weights;
+  double trunk_seconds = 0;
   Scratch scratch;
   std::unique_ptr<ExpertSource> experts;
   ExpertCache* cache = nullptr;  // `experts`, when it is one
@@ -37,6 +40,7 @@ struct Model::Impl {
     return {*kernels, config, scratch, *experts, routing, trace, draft};
   }
   Result<void> place_experts(Storage& storage, const ModelOptions& options);
+  Result<TrunkCopies> copy_trunk(Storage& storage, const GgufFile* draft_file);
   void read_trunk(const GgufFile& from) const;
   Result<void> check(std::span<const Span> window) const;
   void fill_batch(std::span<const Span> window);
@@ -63,6 +67,13 @@ int64_t Model::max_window() const {
 }
 ExpertCache* Model::expert_cache() {
   return impl_->cache;
+}
+uint64_t Model::trunk_copy_bytes() const {
+  const TrunkCopies& copies = impl_->weights.copies();
+  return copies.trunk.bytes() + copies.draft.bytes();
+}
+double Model::trunk_copy_seconds() const {
+  return impl_->trunk_seconds;
 }
 uint64_t Model::ngram_bytes() const {
   for (const BlockWeights& block : impl_->weights.blocks)
@@ -99,7 +110,10 @@ Result<Model> Model::load(Storage& storage, const GgufFile& file, const GgufFile
     TRY(impl->config.check_draft_head(*mtp_file));
     impl->config.n_mtp_blocks = 1;
   }
-  impl->weights = TRY(Weights::load(file, options.mtp ? mtp_file : nullptr, impl->config, budget));
+  const GgufFile* draft_file = options.mtp ? mtp_file : nullptr;
+  TrunkCopies copies;
+  if (options.copy_trunk) copies = TRY(impl->copy_trunk(storage, draft_file));
+  impl->weights = TRY(Weights::load(file, draft_file, impl->config, budget, std::move(copies)));
   TRY(impl->place_experts(storage, options));
   for (const BlockWeights& block : impl->weights.blocks)
     if (block.ngram && is_large(*block.ngram)) {
@@ -110,6 +124,18 @@ Result<Model> Model::load(Storage& storage, const GgufFile& file, const GgufFile
   impl->scratch = TRY(Scratch::allocate(impl->config, impl->weights.mtp.has_value(), options.max_window,
                                         ctx.pool().n_threads(), budget));
   return Model(std::move(impl));
+}
+
+Result<TrunkCopies> Model::Impl::copy_trunk(Storage& storage, const GgufFile* draft_file) {
+  const auto start = std::chrono::steady_clock::now();
+  const TrunkTensors tensors = trunk_tensors(config, *file, draft_file);
+  ThreadPool& pool = kernels->pool();
+  TrunkCopies copies;
+  copies.trunk = TRY(TrunkCopy::read(storage, *file, tensors.trunk, pool, *budget));
+  copies.draft = TRY(
+      TrunkCopy::read(storage, draft_file != nullptr ? *draft_file : *file, tensors.draft, pool, *budget));
+  trunk_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return copies;
 }
 
 Result<void> Model::Impl::place_experts(Storage& storage, const ModelOptions& options) {
@@ -135,7 +161,7 @@ Result<void> Model::Impl::place_experts(Storage& storage, const ModelOptions& op
 }
 
 /// Every token needs all of what is neither an expert nor a row of the n-gram table: read in order now, not
-/// page by page during the first token.
+/// page by page during the first token. What was copied is not needed again.
 void Model::Impl::read_trunk(const GgufFile& from) const {
   std::set<const std::byte*> elsewhere;
   for (const ExpertPlanes& planes : weights.experts)
@@ -143,8 +169,13 @@ void Model::Impl::read_trunk(const GgufFile& from) const {
       elsewhere.insert(plane->first.data);
   for (const BlockWeights& block : weights.blocks)
     if (block.ngram) elsewhere.insert(block.ngram->table.data);
+  const TrunkCopies& copies = weights.copies();
+  const auto copied = [&](const TensorInfo& tensor) {
+    return (&from == file && copies.trunk.find(tensor) != nullptr) ||
+           (&from == (mtp_file != nullptr ? mtp_file : file) && copies.draft.find(tensor) != nullptr);
+  };
   for (const TensorInfo& tensor : from.tensors())
-    if (const auto bytes = from.bytes(tensor); !elsewhere.contains(bytes.data()))
+    if (const auto bytes = from.bytes(tensor); !elsewhere.contains(bytes.data()) && !copied(tensor))
       advise(bytes, MapAdvice::kPopulate);
 }
 

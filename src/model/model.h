@@ -27,6 +27,8 @@ struct ModelOptions {
   ExpertCacheOptions cache = {};  // its budget counts with kStreamed
   /// Changes speed. A pack of the file's experts to read them from; empty: the file itself.
   Path expert_pack = {};
+  /// Changes speed. What every token reads is copied into memory of huge pages, not read in the mapped file.
+  bool copy_trunk = false;
   /// Changes results. How new_state keeps keys and values.
   KvType kv = KvType::kF32;
   /// Changes results.
@@ -52,6 +54,9 @@ class Model {
   KernelContext& kernels();
   /// Null when experts are mapped or there are none.
   ExpertCache* expert_cache();
+  /// Of the trunk and the draft head, copied; 0 where they are read in the mapped file.
+  uint64_t trunk_copy_bytes() const;
+  double trunk_copy_seconds() const;  // that copying took
   /// Of the n-gram table's rows held in memory: those used last of a large table, all of a small one.
   uint64_t ngram_bytes() const;
 

@@ -38,9 +38,14 @@ Result<const TensorInfo*> WeightLoader::find(const std::string& name,
   return tensor;
 }
 
+const std::byte* WeightLoader::data_of(const TensorInfo& tensor) const {
+  const std::byte* copied = copy_->find(tensor);
+  return copied != nullptr ? copied : file_->bytes(tensor).data();
+}
+
 MatrixView WeightLoader::view(const TensorInfo& tensor, int64_t in, int64_t rows) const {
   MatrixView m;
-  m.data = file_->bytes(tensor).data();
+  m.data = data_of(tensor);
   m.type = tensor.type;
   m.n_cols = in;
   m.n_rows = rows;
@@ -51,7 +56,7 @@ MatrixView WeightLoader::view(const TensorInfo& tensor, int64_t in, int64_t rows
 Result<MatrixView> WeightLoader::matrix(const std::string& name, int64_t in, int64_t out) const {
   const TensorInfo* tensor = TRY(find(name, {in, out}));
   if (tensor->type == DType::kF32) {
-    const auto* values = reinterpret_cast<const float*>(file_->bytes(*tensor).data());
+    const auto* values = reinterpret_cast<const float*>(data_of(*tensor));
     TRY(check_finite(name, {values, tensor->n_elements()}));
   }
   return view(*tensor, in, out);
@@ -79,7 +84,7 @@ Result<std::span<float>> WeightLoader::read_f32(const TensorInfo& tensor) {
   const auto n = static_cast<int64_t>(tensor.n_elements());
   Buffer buffer = TRY(Buffer::allocate(*budget_, static_cast<uint64_t>(n) * sizeof(float), "small weights"));
   const std::span<float> out = buffer.as<float>();
-  decode_row(tensor.type, file_->bytes(tensor).data(), n, out.data());
+  decode_row(tensor.type, data_of(tensor), n, out.data());
   TRY(check_finite(tensor.name, out));
   owner_->owned_.push_back(std::move(buffer));
   return out;

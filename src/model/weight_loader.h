@@ -11,8 +11,9 @@ namespace forebay {
 
 class WeightLoader {
  public:
-  WeightLoader(const GgufFile& file, Weights& owner, MemoryBudget& budget)
-      : file_(&file), owner_(&owner), budget_(&budget) {}
+  /// Tensors that `copy` has are taken from there; it lives as long as the weights.
+  WeightLoader(const GgufFile& file, const TrunkCopy& copy, Weights& owner, MemoryBudget& budget)
+      : file_(&file), copy_(&copy), owner_(&owner), budget_(&budget) {}
 
   bool has(const std::string& name) const { return file_->find(name) != nullptr; }
   /// W with `in` columns and `out` rows, in place. ne = [in, out], or [in] when out is 1. F32 matrices are
@@ -31,9 +32,11 @@ class WeightLoader {
  private:
   Result<const TensorInfo*> find(const std::string& name, std::initializer_list<int64_t> ne) const;
   MatrixView view(const TensorInfo& tensor, int64_t in, int64_t rows) const;
+  const std::byte* data_of(const TensorInfo& tensor) const;
   Result<std::span<float>> read_f32(const TensorInfo& tensor);
 
   const GgufFile* file_;
+  const TrunkCopy* copy_;
   Weights* owner_;
   MemoryBudget* budget_;
 };

@@ -199,9 +199,10 @@ Result<MtpWeights> load_mtp(WeightLoader& loader, const ModelConfig& c, std::vec
 }  // namespace
 
 Result<Weights> Weights::load(const GgufFile& trunk, const GgufFile* mtp, const ModelConfig& c,
-                              MemoryBudget& budget) {
+                              MemoryBudget& budget, TrunkCopies copies) {
   Weights w;
-  WeightLoader loader(trunk, w, budget);
+  w.copies_ = std::move(copies);
+  WeightLoader loader(trunk, w.copies_.trunk, w, budget);
   w.embedding = TRY(loader.matrix("token_embd.weight", c.d_model, c.n_vocab));
   w.head =
       loader.has("output.weight") ? TRY(loader.matrix("output.weight", c.d_model, c.n_vocab)) : w.embedding;
@@ -218,10 +219,11 @@ Result<Weights> Weights::load(const GgufFile& trunk, const GgufFile* mtp, const 
     if (c.ffn.n_experts > 0) w.experts.push_back(block.planes());
   }
   if (mtp != nullptr) {
-    WeightLoader head_loader(*mtp, w, budget);
+    WeightLoader head_loader(*mtp, w.copies_.draft, w, budget);
     w.mtp = TRY(load_mtp(head_loader, c, w.experts));
   } else if (c.n_mtp_blocks > 0) {
-    w.mtp = TRY(load_mtp(loader, c, w.experts));
+    WeightLoader head_loader(trunk, w.copies_.draft, w, budget);
+    w.mtp = TRY(load_mtp(head_loader, c, w.experts));
   }
   // Moving the deque keeps its elements where they are; the views stay valid.
   return w;

@@ -13,6 +13,7 @@
 #include "experts/mapped_experts.h"
 #include "gguf/gguf.h"
 #include "model/config.h"
+#include "model/trunk_copy.h"
 #include "tensor/buffer.h"
 #include "tensor/view.h"
 
@@ -82,11 +83,14 @@ struct MtpWeights {
 
 class Weights {
  public:
-  /// Maps roles to tensors of `trunk` (and of `mtp`, a separate head file, when given). Both files must
-  /// outlive the weights. Small f32 tensors are checked to be finite. Errors name tensor, shape seen and
-  /// shape wanted.
+  /// Maps roles to tensors of `trunk` (and of `mtp`, a separate head file, when given), or of `copies` for
+  /// those that are there. Both files must outlive the weights. Small f32 tensors are checked to be finite.
+  /// Errors name tensor, shape seen and shape wanted.
   static Result<Weights> load(const GgufFile& trunk, const GgufFile* mtp, const ModelConfig& config,
-                              MemoryBudget& budget);
+                              MemoryBudget& budget, TrunkCopies copies = {});
+
+  /// What of the files is in memory of our own.
+  const TrunkCopies& copies() const { return copies_; }
 
   MatrixView embedding;
   MatrixView head;
@@ -105,6 +109,7 @@ class Weights {
  private:
   friend class WeightLoader;
   std::deque<Buffer> owned_;
+  TrunkCopies copies_;
 };
 
 }  // namespace forebay

@@ -56,8 +56,11 @@ std::vector<PlanItem> items_of(const ModelFootprint& model, const PlanRequest& r
   const auto add = [&](std::string name, uint64_t bytes, std::string why) {
     if (bytes > 0) items.push_back({std::move(name), bytes, std::move(why)});
   };
-  add("trunk", model.trunk_bytes, "read for every token, so all of it stays");
-  add("draft_head", model.draft_bytes, "asked for; its experts share the arena");
+  add("trunk", r.copy_trunk ? model.trunk_copy_bytes + model.embedding_bytes : model.trunk_bytes,
+      r.copy_trunk ? "read for every token: copied, into huge pages"
+                   : "read for every token, so all of it stays");
+  add("draft_head", r.copy_trunk ? model.draft_copy_bytes : model.draft_bytes,
+      "asked for; its experts share the arena");
   add("small_weights", model.copied_bytes, "norms, biases and taps as f32");
   const auto n_sessions = static_cast<uint64_t>(r.n_sessions);
   add("state", n_sessions * state.sum(),

@@ -30,7 +30,8 @@ struct PlanRequest {
   int n_sessions = 1;        // states at once, each with its snapshots and its logits
   int n_snapshots = 4;       // copies of the recurrent state that a session keeps to go back to
   uint64_t ngram_cache_bytes = kNgramRowsBytes;  // of rows of the n-gram table; never more than the table
-  bool prefetch = true;  // a part of the arena is a shelf for experts that are read ahead
+  bool copy_trunk = false;  // the trunk is in memory of its own, but for embeddings that are read by rows
+  bool prefetch = true;     // a part of the arena is a shelf for experts that are read ahead
 };
 
 /// One line of the plan.

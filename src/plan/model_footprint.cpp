@@ -1,26 +1,15 @@
 #include "plan/model_footprint.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <map>
-#include <optional>
+
+#include "model/tensor_role.h"
+#include "model/trunk_copy.h"
 
 namespace forebay {
 namespace {
 
 constexpr uint64_t kPage = 4096;
-
-/// N of "blk.N.", if the name begins so.
-std::optional<int> block_of(std::string_view name) {
-  constexpr std::string_view kPrefix = "blk.";
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  int block = 0;
-  const char* end = name.data() + name.size();
-  const auto [rest, error] = std::from_chars(name.data() + kPrefix.size(), end, block);
-  if (error != std::errc() || rest == end || *rest != '.' || block < 0) return std::nullopt;
-  return block;
-}
 
 /// What the loader reads as a vector of f32 values: everything of one dimension but the shared expert's gate,
 /// and the convolutions' taps.
@@ -35,29 +24,27 @@ class Adder {
   Adder(ModelFootprint& footprint, bool own_head) : f_(footprint), own_head_(own_head) {}
 
   void add(const TensorInfo& tensor) {
-    const int block = block_of(tensor.name).value_or(-1);
-    const bool draft = block >= f_.config.n_blocks;
-    if (draft && !f_.with_draft) return;
-    if (tensor.name.find("_exps.") != std::string::npos && tensor.n_dims == 3) {
-      add_experts(tensor, block);
-      return;
+    const TensorUse use = use_of(tensor, f_.config.n_blocks, own_head_);
+    if (use.draft && !f_.with_draft) return;
+    switch (use.role) {
+      case TensorRole::kExperts:
+        return add_experts(tensor, use.block);
+      case TensorRole::kNgramTable:
+        f_.ngram_bytes += tensor.bytes;
+        return;
+      case TensorRole::kUnread:
+        return;
+      case TensorRole::kEmbedding:
+        f_.trunk_bytes += tensor.bytes;
+        f_.embedding_bytes = tensor.bytes;
+        f_.trunk_read_bytes += tensor.bytes / std::max<uint64_t>(1, tensor.n_rows());
+        return;
+      case TensorRole::kTrunk:
+        break;
     }
-    if (tensor.name.starts_with("per_layer_token_embd.")) {
-      f_.ngram_bytes += tensor.bytes;
-      return;
-    }
-    // The draft head attends densely: its index tensors stay unread.
-    if (draft && tensor.name.find(".indexer.") != std::string::npos) return;
     if (is_copied(tensor)) f_.copied_bytes += tensor.n_elements() * sizeof(float);
-    if (draft) {
-      f_.draft_bytes += tensor.bytes;
-      return;
-    }
-    f_.trunk_bytes += tensor.bytes;
-    if (tensor.name == "token_embd.weight" && own_head_) {
-      f_.trunk_read_bytes += tensor.bytes / std::max<uint64_t>(1, tensor.n_rows());
-      return;
-    }
+    (use.draft ? f_.draft_bytes : f_.trunk_bytes) += tensor.bytes;
+    if (use.draft) return;
     f_.trunk_read_bytes += tensor.bytes;
     trunk_types_[tensor.type] += tensor.bytes;
   }
@@ -147,6 +134,8 @@ ModelFootprint ModelFootprint::from_tensors(const ModelConfig& config, std::span
     f.file_bytes += tensor.bytes;
   }
   adder.finish();
+  f.trunk_copy_bytes = f.trunk_bytes - f.embedding_bytes;
+  f.draft_copy_bytes = f.draft_bytes;
   return f;
 }
 
@@ -158,9 +147,7 @@ Result<ModelFootprint> ModelFootprint::from_gguf(const GgufFile& file, const Ggu
     TRY(config.check_draft_head(*draft_file));
     config.n_mtp_blocks = 1;
     // Only its block is used, in place of one inside `file`.
-    const auto is_draft = [&](const TensorInfo& t) {
-      return block_of(t.name).value_or(-1) >= config.n_blocks;
-    };
+    const auto is_draft = [&](const TensorInfo& t) { return use_of(t, config.n_blocks, true).draft; };
     std::erase_if(tensors, is_draft);
     for (const TensorInfo& tensor : draft_file->tensors())
       if (is_draft(tensor)) tensors.push_back(tensor);
@@ -168,6 +155,10 @@ Result<ModelFootprint> ModelFootprint::from_gguf(const GgufFile& file, const Ggu
   ModelFootprint f = from_tensors(config, tensors, with_draft);
   f.file_bytes = file.file_bytes() + (draft_file != nullptr ? draft_file->file_bytes() : 0);
   f.text_bytes = text_bytes_of(file.metadata());
+  if (!f.with_draft) config.n_mtp_blocks = 0;
+  const TrunkTensors stay = trunk_tensors(config, file, draft_file);
+  f.trunk_copy_bytes = extent_bytes(trunk_extents(stay.trunk));
+  f.draft_copy_bytes = extent_bytes(trunk_extents(stay.draft));
   return f;
 }
 

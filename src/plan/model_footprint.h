@@ -30,6 +30,9 @@ struct ModelFootprint {
 
   uint64_t trunk_bytes = 0;       // all tensors but experts, n-gram table and draft head
   uint64_t trunk_read_bytes = 0;  // of them, per token: of an embedding that is not also the head, one row
+  uint64_t embedding_bytes = 0;   // of them, read by rows: 0 where the head reads the embeddings too
+  uint64_t trunk_copy_bytes = 0;  // a copy of the rest, in whole pages
+  uint64_t draft_copy_bytes = 0;  // the same of the draft head
   uint64_t draft_bytes = 0;       // of the draft head, without its experts; 0 unless it is loaded
   uint64_t copied_bytes = 0;      // small vectors that the loader keeps a second time, as f32
   uint64_t ngram_bytes = 0;       // of the table, which stays in the file

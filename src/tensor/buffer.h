@@ -12,14 +12,18 @@
 
 namespace forebay {
 
+enum class PageSize : uint8_t { kUsual, kHuge };
+
 /// Zero-filled; physical pages appear when first touched. Move-only, freed when dropped.
 class Buffer {
  public:
   static constexpr size_t kAlignment = 4096;
 
   Buffer() = default;
-  /// Errors: kOutOfMemory from the budget or from the system, naming `purpose`.
-  static Result<Buffer> allocate(MemoryBudget& budget, uint64_t bytes, std::string purpose);
+  /// With kHuge, it begins at a border of huge pages and is asked to be of them (core/huge_pages.h); its size
+  /// stays what it is. Errors: kOutOfMemory from the budget or from the system, naming `purpose`.
+  static Result<Buffer> allocate(MemoryBudget& budget, uint64_t bytes, std::string purpose,
+                                 PageSize pages = PageSize::kUsual);
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
   ~Buffer();

@@ -134,6 +134,7 @@ TEST(RunFlags, EachChangesSomethingThatShows) {
       {"--chunk", {s, with(s, {"--chunk", "8"})}},
       {"--experts", {resident, with(resident, {"--experts", "resident"})}},
       {"--budget", {streamed, changed(streamed, "--budget", "21M")}},
+      {"--trunk", {with(resident, {"--trunk", "map"}), with(resident, {"--trunk", "copy"})}},
       {"--policy", {streamed, with(streamed, {"--policy", "lru"})}},
       {"--prefetch", {streamed, with(streamed, {"--prefetch", "off"})}},
       // Which core runs what shows in no result: the settings say so.

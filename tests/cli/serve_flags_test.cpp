@@ -296,6 +296,7 @@ std::map<std::string, Row> quick_rows(const TemporaryDirectory& directory) {
       {"--chunk", {{}, {"--chunk", "8"}, status("/model/chunk")}},
       {"--memory-limit", {{}, {"--memory-limit", "1M"}, starts, "starts"}},
       {"--experts", {{}, {"--experts", "resident"}, status("/model/experts")}},
+      {"--trunk", {{"--trunk", "map"}, {"--trunk", "copy"}, status("/model/trunk")}},
       {"--budget", expert_row({"--budget", "21M"}, "budget_bytes")},
       {"--policy", expert_row({"--policy", "lru"}, "hits")},
       {"--prefetch", expert_row({"--prefetch", "off"}, "prefetched")},

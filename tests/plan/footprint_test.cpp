@@ -89,6 +89,25 @@ class Footprints : public ::testing::TestWithParam<Case> {
   }
 };
 
+TEST_P(Footprints, AreWhatACopiedTrunkReserves) {
+  ModelOptions options;
+  options.mtp = GetParam().draft;
+  options.copy_trunk = true;
+  LoadedModel m(file(), 2, best_isa(), options);
+  const Result<ModelFootprint> f = ModelFootprint::from_gguf(*m.file, nullptr, GetParam().draft);
+  ASSERT_OK(f);
+  PlanRequest request;
+  request.copy_trunk = true;
+  const Result<MemoryPlan> plan = plan_memory(*f, request, {uint64_t{1} << 40, "given"}, assumed_rates());
+  ASSERT_OK(plan);
+  uint64_t reserved = 0;
+  for (const auto& [purpose, bytes] : m.budget.by_purpose())
+    if (purpose == "trunk") reserved += bytes;
+  EXPECT_GT(reserved, 0u);
+  EXPECT_EQ(reserved, m.model->trunk_copy_bytes());
+  EXPECT_EQ(reserved + f->embedding_bytes, plan->bytes_of("trunk") + plan->bytes_of("draft_head"));
+}
+
 TEST_P(Footprints, AreWhatALoadReserves) {
   constexpr int64_t kChunk = 48;
   constexpr int64_t kContext = 203;  // no multiple of an index block
