@@ -19,4 +19,14 @@ void ask_for_huge_pages(std::span<std::byte> bytes) {
 #endif
 }
 
+void decline_huge_pages(std::span<std::byte> bytes) {
+#ifdef MADV_NOHUGEPAGE
+  if (!bytes.empty()) ::madvise(bytes.data(), bytes.size(), MADV_NOHUGEPAGE);
+#endif
+}
+
+void give_pages_back(std::span<std::byte> bytes) {
+  if (!bytes.empty()) ::madvise(bytes.data(), bytes.size(), MADV_DONTNEED);
+}
+
 }  // namespace forebay

@@ -16,4 +16,10 @@ bool huge_pages_exist();
 /// does not give.
 void ask_for_huge_pages(std::span<std::byte> bytes);
 
+/// What is not of them yet will not be.
+void decline_huge_pages(std::span<std::byte> bytes);
+
+/// Anonymous memory becomes zeros, and its pages the system's again.
+void give_pages_back(std::span<std::byte> bytes);
+
 }  // namespace forebay

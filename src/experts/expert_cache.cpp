@@ -15,6 +15,23 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+/// Of all blocks' slots; 0 where they differ.
+uint64_t one_slot_size(const ExpertStore& store) {
+  uint64_t size = 0;
+  for (int b = 0; b < store.n_blocks(); ++b) {
+    if (store.n_experts(b) == 0) continue;
+    if (size != 0 && store.slot_bytes(b) != size) return 0;
+    size = store.slot_bytes(b);
+  }
+  return size;
+}
+
+int64_t n_slots(const ExpertStore& store) {
+  int64_t n = 0;
+  for (int b = 0; b < store.n_blocks(); ++b) n += store.n_experts(b);
+  return n;
+}
+
 }  // namespace
 
 ExpertCache::ExpertCache(ExpertStore store, int n_used, const ExpertCacheOptions& options,
@@ -22,8 +39,8 @@ ExpertCache::ExpertCache(ExpertStore store, int n_used, const ExpertCacheOptions
     : store_(std::move(store)),
       n_used_(n_used),
       options_(options),
-      budget_(budget),
       n_experts_(store_.max_experts()),
+      memory_(budget, one_slot_size(store_), n_slots(store_)),
       slot_of_(static_cast<size_t>(store_.n_blocks() * n_experts_), -1),
       rank_(options.policy, options.half_life > 0 ? options.half_life : 40.0 * store_.n_blocks(),
             store_.n_blocks(), static_cast<int>(n_experts_), n_used),
@@ -55,6 +72,7 @@ void ExpertCache::set_budget(uint64_t budget_bytes) {
   for (int b = 0; b < store_.n_blocks(); ++b)
     if (store_.n_experts(b) > 0) least_slot = std::min(least_slot, store_.slot_bytes(b));
   const size_t most = std::min(slot_of_.size(), static_cast<size_t>(budget_bytes / least_slot));
+  memory_.limit(static_cast<int64_t>(most));
   while (slots_.size() < most) {
     empty_.push_back(static_cast<int32_t>(slots_.size()));
     slots_.emplace_back();
@@ -102,7 +120,7 @@ void ExpertCache::free_spares(uint64_t down_to) {
   while (!spare_.empty() && stats_.resident_bytes > down_to) {
     Slot& s = slots_[spare_.back()];
     stats_.resident_bytes -= s.memory.bytes();
-    s.memory = Buffer();
+    s.memory = {};
     empty_.push_back(spare_.back());
     spare_.pop_back();
   }
@@ -139,7 +157,7 @@ Result<int32_t> ExpertCache::take_slot(ExpertId id, Home home) {
     spare_.erase(std::next(fits).base());
   } else {
     free_spares(stats_.budget_bytes - bytes);
-    Buffer memory = TRY(Buffer::allocate(budget_, bytes, "experts"));
+    SlotMemory::Piece memory = TRY(memory_.take(bytes));
     if (empty_.empty()) {
       empty_.push_back(static_cast<int32_t>(slots_.size()));
       slots_.emplace_back();

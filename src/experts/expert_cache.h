@@ -26,7 +26,7 @@
 #include "experts/eviction_rank.h"
 #include "experts/expert_source.h"
 #include "experts/expert_store.h"
-#include "tensor/buffer.h"
+#include "experts/slot_memory.h"
 
 namespace forebay {
 
@@ -70,7 +70,7 @@ class ExpertCache : public ExpertSource {
   enum class State : uint8_t { kEmpty, kReading, kReady, kFailed };
   struct Slot {
     ExpertId id;
-    Buffer memory;
+    SlotMemory::Piece memory;
     Home home = Home::kNone;
     State state = State::kEmpty;
     bool dropped = false;  // freed once its reads have ended
@@ -106,9 +106,9 @@ class ExpertCache : public ExpertSource {
   const ExpertStore store_;
   const int n_used_;
   const ExpertCacheOptions options_;
-  MemoryBudget& budget_;
   const int64_t n_experts_;
 
+  SlotMemory memory_;
   std::deque<Slot> slots_;
   std::vector<int32_t> slot_of_;  // by block and expert; -1: none
   std::vector<int32_t> empty_;    // slots without memory
