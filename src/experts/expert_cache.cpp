@@ -15,8 +15,10 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Of all blocks' slots; 0 where they differ.
-uint64_t one_slot_size(const ExpertStore& store) {
+/// Of all blocks' slots; 0 where they differ, and where experts come and go: finding huge pages takes time
+/// that only slots which stay give back.
+uint64_t one_slot_size(const ExpertStore& store, uint64_t budget_bytes) {
+  if (budget_bytes < store.all_slot_bytes()) return 0;
   uint64_t size = 0;
   for (int b = 0; b < store.n_blocks(); ++b) {
     if (store.n_experts(b) == 0) continue;
@@ -40,7 +42,7 @@ ExpertCache::ExpertCache(ExpertStore store, int n_used, const ExpertCacheOptions
       n_used_(n_used),
       options_(options),
       n_experts_(store_.max_experts()),
-      memory_(budget, one_slot_size(store_), n_slots(store_)),
+      memory_(budget, one_slot_size(store_, options.budget_bytes), n_slots(store_)),
       slot_of_(static_cast<size_t>(store_.n_blocks() * n_experts_), -1),
       rank_(options.policy, options.half_life > 0 ? options.half_life : 40.0 * store_.n_blocks(),
             store_.n_blocks(), static_cast<int>(n_experts_), n_used),
