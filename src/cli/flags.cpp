@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <list>
+#include <string>
 #include <utility>
 
 #include <CLI/App.hpp>
@@ -20,6 +21,14 @@ constexpr size_t kHelpColumn = 30;  // where the explanations begin
 /// Columns, for text whose characters are one column wide.
 size_t columns(std::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; });
+}
+
+/// A number of bytes as one would type it: "8G".
+std::string short_bytes(const std::string& digits) {
+  uint64_t bytes = std::stoull(digits);
+  size_t unit = 0;
+  for (; bytes != 0 && bytes % 1024 == 0 && unit < 4; ++unit) bytes /= 1024;
+  return unit == 0 ? digits : fmt::format("{}{}", bytes, "KMGT"[unit - 1]);
 }
 
 }  // namespace
@@ -132,7 +141,7 @@ void FlagTable::choice(std::string names, std::vector<std::string> choices,
 
 void FlagTable::bytes(std::string names, std::string value, uint64_t& variable, std::string help) {
   add(
-      {.names = std::move(names), .value = std::move(value), .help = std::move(help)},
+      {.names = std::move(names), .value = std::move(value), .help = std::move(help), .is_bytes = true},
       [&variable](std::string_view text) -> Result<void> {
         variable = TRY(parse_bytes(text));
         return {};
@@ -217,7 +226,8 @@ std::string FlagTable::help() const {
     std::string left = (names.starts_with("--") ? "      " : "  ") + names;
     if (!row.value.empty() && !row.is_positional()) left += " " + row.value;
     std::string help = row.help;
-    const std::optional<std::string> value = row.show();
+    std::optional<std::string> value = row.show();
+    if (value && row.is_bytes) value = short_bytes(*value);
     if (value && !row.is_toggle && !value->empty()) help += fmt::format(" [{}]", *value);
     if (row.repeats) help += "; may be repeated";
     if (columns(left) + 2 > kHelpColumn)

@@ -91,6 +91,7 @@ class FlagTable {
     std::string help = {};
     bool is_toggle = false;
     bool is_text = false;
+    bool is_bytes = false;
     bool repeats = false;
     bool takes_many = false;
     int section = -1;

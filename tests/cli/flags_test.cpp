@@ -108,6 +108,14 @@ TEST(Flags, HelpShowsEveryRowWithItsDefault) {
   for (const char* part : {"INPUT", "-o, --on", "-t, --text TEXT", "--word yes|no", "-n, --count N",
                            "how many [7]", "--files FILE...", "Things"})
     EXPECT_NE(help.find(part), std::string::npos) << part << " in\n" << help;
+  for (const auto& [bytes, text] : {std::pair<uint64_t, const char*>{0, "how large [0]"},
+                                    {1536, "how large [1536]"},
+                                    {2048, "how large [2K]"},
+                                    {uint64_t{8} << 30, "how large [8G]"}}) {
+    v.size = bytes;
+    const std::string shown = v.flags.help();
+    EXPECT_NE(shown.find(text), std::string::npos) << text << " in\n" << shown;
+  }
   for (size_t at = 0; at < help.size();) {
     const size_t end = std::min(help.find('\n', at), help.size());
     EXPECT_LE(end - at, 100u) << help.substr(at, end - at);
