@@ -10,20 +10,12 @@
 
 #include "forebay/result.h"
 
+#include "train/comm/comm_count.h"
 #include "train/comm/control.h"
 #include "train/comm/link_model.h"
 #include "train/comm/transport.h"
 
 namespace forebay::train {
-
-/// What this process sent or got in messages between two; collectives and frame headers are counted apart.
-struct CommCount {
-  int64_t messages = 0;
-  int64_t bytes = 0;
-  int64_t collective_bytes = 0;
-  int64_t header_bytes = 0;
-  bool operator==(const CommCount&) const = default;
-};
 
 /// Confined, but for abort(). Sending and receiving go on beside the caller's work. After an error all calls
 /// give errors; the message names the process that failed first. Errors are kIo unless said.

@@ -42,7 +42,7 @@ class Chain {
     views_.push_back({kind, std::move(key), [copy]() -> Result<std::vector<float>> { return copy; }});
   }
   /// The term of each view is called after the shortcut that it adds.
-  Result<void> report(double gap_as_run, MetricsRow& row) const {
+  Result<void> report(double gap_as_run, bool must_arrive, MetricsRow& row) const {
     const KlLedger ledger = TRY(make_ledger(views_));
     double as_run = 0;  // from the sampler as it ran on
     for (size_t i = 0; i < ledger.terms.size(); ++i) {
@@ -54,6 +54,13 @@ class Chain {
     if (std::abs(as_run - gap_as_run) > 1e-6)
       return Error{Code::kInternal, fmt::format("ledger: the terms add up to {}, the gap of the step is {}",
                                                 as_run, gap_as_run)};
+    // A sum of differences closes whatever they are; that the last view is the step's own is no tautology.
+    const double last = ledger.terms.back().mean;
+    if (must_arrive && std::abs(last) > 1e-6)
+      return Error{Code::kInternal,
+                   fmt::format("ledger: its last view is {} nats from the log-probs that the step trains on, "
+                               "under the same weights and noise",
+                               last)};
     return {};
   }
 
@@ -108,7 +115,8 @@ Result<void> add_ledger(const LedgerStep& at, Net& policy, Views& views, WeightF
   }
   chain.add(ViewKind::kStale, "stale_weights", at.old);
   const double gap = (at.rollout.to(torch::kFloat64) - at.old.to(torch::kFloat64)).mean().item<double>();
-  return chain.report(gap, row);
+  const bool must_arrive = !feed.has_stale(at.step - 1) && views.shares_noise();
+  return chain.report(gap, must_arrive, row);
 }
 
 }  // namespace forebay::train

@@ -113,6 +113,7 @@ Result<void> Learner::one_tick(const Lesson& lesson, const Tick& tick, torch::Te
 
 Result<void> Learner::learn(const Lesson& lesson, MetricsRow& row) {
   const StepBatch& batch = lesson.batch;
+  TRY(check_view(lesson.old.epoch, lesson.reference.epoch));
   Tick tick;
   tick.objective = settings_.objective;
   tick.objective.beta = lesson.beta;
@@ -131,6 +132,7 @@ Result<void> Learner::learn(const Lesson& lesson, MetricsRow& row) {
   if (anchor_ != nullptr) {
     tick.dense_old = TRY(views_.log_probs(Views::Of::kPolicy, View::kDense, batch, lesson.step));
     tick.dense_reference = TRY(views_.log_probs(Views::Of::kReference, View::kDense, batch, lesson.step));
+    TRY(check_view(tick.dense_old.epoch, tick.dense_reference.epoch));
   }
 
   double ratio_max_dev = 0, norm = 0;

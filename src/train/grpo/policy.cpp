@@ -50,6 +50,8 @@ Result<ModelPlace> find_model(Storage& storage, const GrpoSettings& settings) {
   ModelPlace place{path, {}};
   Path gguf;  // with the words
   if (path.extension() == ".gguf") {
+    if (!storage.exists(path))
+      return Error{Code::kNotFound, fmt::format("model.path is '{}': no such file", path.string())};
     gguf = path;
   } else if (storage.exists(path / "model" / "config.json")) {
     // What a pretraining or a fine-tuning left behind.

@@ -4,17 +4,19 @@
 
 #include "train/grpo/policy.h"
 #include "train/grpo/run_file.h"
+#include "train/grpo/tied_copies.h"
 #include "train/grpo/warm_start.h"
+#include "train/nets/device.h"
 
 namespace forebay::train {
 namespace {
 
 /// "cuda" with several processes: each machine's processes take its GPUs in turn.
-torch::Device device_of(const std::string& name, const World& world) {
-  const torch::Device device(name);
+Result<torch::Device> device_of(const std::string& name, const World& world) {
+  const torch::Device device = TRY(device_named("run.device", name));
   if (world.size == 1 || !device.is_cuda() || device.has_index()) return device;
   const auto n_devices = static_cast<int>(torch::cuda::device_count());
-  return {torch::kCUDA, static_cast<c10::DeviceIndex>(world.local_rank % std::max(1, n_devices))};
+  return torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(world.local_rank % n_devices));
 }
 
 }  // namespace
@@ -24,16 +26,13 @@ Result<void> RunParts::make(const World& world) {
   // Before anything starts threads or opens connections: the process that rewards is a fork.
   if (world.rank == 0) drawer = TRY(Drawer::start(settings));
   team = TRY(Team::meet(world, settings.comm));
-  device = device_of(settings.run.device, world);
-  const Result<void> made = make_model();
+  const Result<void> made = make_model(world);
   if (!made) return team->failed(made.error());
   return {};
 }
 
-Result<void> RunParts::make_model() {
-  if (device.is_cuda() && !torch::cuda::is_available())
-    return Error{Code::kUnsupported,
-                 fmt::format("run.device is '{}': no CUDA device here", settings.run.device)};
+Result<void> RunParts::make_model(const World& world) {
+  device = TRY(device_of(settings.run.device, world));
   std::unique_ptr<Task> task = TRY(make_task(settings.task.name));
   const Policy made = TRY(make_policy(storage, settings, *task, team->rank(), team->size(), device));
   policy = made.net;
@@ -62,7 +61,7 @@ Result<void> RunParts::write_recipe() {
 }
 
 Result<void> RunParts::finish() {
-  whole_reference = TRY(team->collect(named_tensors(*reference)));
+  whole_reference = TRY(team->collect(without_copies(named_tensors(*reference), *reference)));
   // Copies: what a stage holds itself goes on changing in place.
   for (auto& [name, tensor] : whole_reference) tensor = tensor.clone();
   if (team->leads()) {

@@ -65,7 +65,7 @@ struct RunParts {
   Result<void> save();
 
  private:
-  Result<void> make_model();
+  Result<void> make_model(const World& world);
   /// What needs the reference as it stays.
   Result<void> finish();
   Result<void> write_recipe();

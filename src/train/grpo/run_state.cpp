@@ -6,6 +6,7 @@
 #include "train/grpo/run_file.h"
 #include "train/grpo/run_parts.h"
 #include "train/grpo/same_run.h"
+#include "train/grpo/tied_copies.h"
 
 namespace forebay::train {
 namespace {
@@ -76,8 +77,9 @@ Result<void> RunParts::save() {
   std::erase_if(mine, [](const auto& entry) { return entry.first.starts_with("reference."); });
   const bool has_stale = feed->has_stale(step) && feed->held_step() >= 0;
   if (has_stale) add(mine, "sampler.", feed->held());
+  TRY(check_copies(mine, *policy, *team));
   RunFile file;
-  file.tensors = TRY(team->collect(mine));
+  file.tensors = TRY(team->collect(without_copies(std::move(mine), *policy)));
   add(file.tensors, "reference.", whole_reference);
   add(file.tensors, "codec.", TRY(views->state()));
   if (!team->leads()) return {};

@@ -7,10 +7,13 @@
 
 #include <fmt/format.h>
 
+#include "core/hash.h"
+
 namespace forebay::train {
 namespace {
 
-/// Never change a bit of what is learnt.
+/// How long, how fast, how often, and on what: never change what is learnt, but for the last bits that
+/// another device or number of threads rounds otherwise.
 constexpr std::string_view kFree[] = {
     "run.steps", "run.checkpoint_every", "run.device", "run.threads", "sampler.threads", "sampler.sequences",
     "sampler.context", "sampler.window", "validation.", "ledger.", "pipeline.backend", "timeouts.", "link.",
@@ -90,6 +93,13 @@ Result<std::vector<ChangedSetting>> check_same_run(const ResolvedSettings& befor
     changed.push_back({key, value, is});
   }
   return changed;
+}
+
+std::string results_hash(const ResolvedSettings& all) {
+  std::string text;
+  for (const auto& [key, value] : all)
+    if (!begins_with_one_of(key, kFree) && !is_idle(key, all)) text += fmt::format("{} = {}\n", key, value);
+  return fmt::format("{:016x}", fast_checksum(std::as_bytes(std::span(text))));
 }
 
 }  // namespace forebay::train

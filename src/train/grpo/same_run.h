@@ -27,4 +27,8 @@ struct ChangedSetting {
 Result<std::vector<ChangedSetting>> check_same_run(const ResolvedSettings& before,
                                                    const ResolvedSettings& now, const std::string& directory);
 
+/// 16 digits over the settings that change results and have something to act on: two runs with the same
+/// digits learn the same, and a run keeps its own however often it goes on. `all` has every key.
+std::string results_hash(const ResolvedSettings& all);
+
 }  // namespace forebay::train

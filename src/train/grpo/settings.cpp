@@ -41,6 +41,7 @@ void read_model(Recipe& r, GrpoSettings& s) {
   get_int(r, "model.kv_heads", s.model.toy.n_kv_heads, 1, 64);
   get_int(r, "model.head_dim", s.model.toy.head_dim, 4, 256);
   get_int(r, "model.ffn", s.model.toy.d_ffn, 8, 16384);
+  r.get("model.tied", s.model.toy.tied_embeddings);
   r.get("model.seed", s.model.seed, 0, int64_t{1} << 62);
   r.get("task.name", s.task.name);
   r.get("task.seed", s.task.seed, 0, int64_t{1} << 62);

@@ -58,43 +58,68 @@ Result<std::unique_ptr<SlowCircuit>> SlowCircuit::create(Net& policy, const Net&
     parameters.push_back(item.value());
   }
   if (settings.anchor.masked) masks = TRY(circuit->make_masks(base, whole_base, settings.anchor.mask));
-  const double step = settings.anchor.step > 0 ? settings.anchor.step : 0.1 * settings.grpo.lr;
-  circuit->anchor_ =
-      TRY(SignAnchor::make(std::move(parameters), std::move(masks),
-                           {.mu = settings.anchor.mu, .every = settings.anchor.every, .step = step}));
+  masks.resize(parameters.size());
+  const AnchorOptions options{
+      .mu = settings.anchor.mu,
+      .every = settings.anchor.every,
+      .step = settings.anchor.step > 0 ? settings.anchor.step : 0.1 * settings.grpo.lr};
+  for (size_t i = 0; i < parameters.size(); ++i)
+    (policy.is_copy(circuit->names_[i]) ? circuit->copy_ : circuit->own_).indices.push_back(i);
+  for (Part* part : {&circuit->own_, &circuit->copy_}) {
+    std::vector<torch::Tensor> some, some_masks;
+    for (const size_t i : part->indices) {
+      some.push_back(parameters[i]);
+      some_masks.push_back(masks[i]);
+    }
+    part->anchor = TRY(SignAnchor::make(std::move(some), std::move(some_masks), options));
+  }
   return circuit;
 }
 
+Result<void> SlowCircuit::tick(Part& part, const std::vector<torch::Tensor>& gradients) {
+  std::vector<torch::Tensor> some;
+  for (size_t i = 0; i < part.indices.size(); ++i) {
+    const torch::Tensor& gradient = gradients[part.indices[i]];
+    some.push_back(gradient.defined() ? gradient : torch::zeros_like(part.anchor->averages()[i]));
+  }
+  return part.anchor->tick(some);
+}
+
 Result<bool> SlowCircuit::tick(const std::vector<torch::Tensor>& gradients, WireLedger& wire) {
-  std::vector<torch::Tensor> all;
-  for (size_t i = 0; i < gradients.size(); ++i)
-    all.push_back(gradients[i].defined() ? gradients[i] : torch::zeros_like(anchor_->averages()[i]));
-  TRY(anchor_->tick(all));
-  if (!anchor_->due()) return false;
-  std::vector<uint8_t> mine = anchor_->signs();
-  wire.record(SideAccount::kSlow, static_cast<int64_t>(mine.size()), static_cast<double>(anchor_->n_signs()));
+  TRY(tick(own_, gradients));
+  TRY(tick(copy_, gradients));
+  if (!own_.anchor->due()) return false;
+  std::vector<uint8_t> mine = own_.anchor->signs();
+  wire.record(SideAccount::kSlow, static_cast<int64_t>(mine.size()),
+              static_cast<double>(own_.anchor->n_signs()));
   if (team_.anchor() != nullptr) {
     std::vector<Bytes> signs = TRY(team_.anchor()->allgather(mine));
     mine = std::move(signs[static_cast<size_t>(team_.rank())]);
   }
-  TRY(anchor_->fire(mine));
+  TRY(own_.anchor->fire(mine));
+  TRY(copy_.anchor->fire(copy_.anchor->signs()));
   return true;
 }
 
 NamedTensors SlowCircuit::state() const {
   NamedTensors state;
-  for (size_t i = 0; i < names_.size(); ++i) state[names_[i]] = anchor_->averages()[i];
+  for (const Part* part : {&own_, &copy_})
+    for (size_t i = 0; i < part->indices.size(); ++i)
+      state[names_[part->indices[i]]] = part->anchor->averages()[i];
   return state;
 }
 
 Result<void> SlowCircuit::restore(const NamedTensors& state, const AnchorCounts& counts) {
-  std::vector<torch::Tensor> averages;
-  for (const std::string& name : names_) {
-    const auto at = state.find(name);
-    if (at == state.end()) return Error{Code::kCorrupt, "anchor: no average of " + name};
-    averages.push_back(at->second);
+  for (Part* part : {&own_, &copy_}) {
+    std::vector<torch::Tensor> averages;
+    for (const size_t i : part->indices) {
+      const auto at = state.find(names_[i]);
+      if (at == state.end()) return Error{Code::kCorrupt, "anchor: no average of " + names_[i]};
+      averages.push_back(at->second);
+    }
+    TRY(part->anchor->restore(averages, counts));
   }
-  return anchor_->restore(averages, counts);
+  return {};
 }
 
 }  // namespace forebay::train

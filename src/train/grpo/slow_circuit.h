@@ -34,7 +34,7 @@ class SlowCircuit {
   /// undefined for none. Whether it fired. Each process applies what came over the circuit, its own too.
   Result<bool> tick(const std::vector<torch::Tensor>& gradients, WireLedger& wire);
 
-  AnchorCounts counts() const { return anchor_->counts(); }
+  AnchorCounts counts() const { return own_.anchor->counts(); }
   /// At the leader: 64 digits over all masks by name; empty without masks.
   const std::string& mask_hash() const { return mask_hash_; }
   /// This process's averages, by parameter.
@@ -46,9 +46,17 @@ class SlowCircuit {
   Result<std::vector<torch::Tensor>> make_masks(const Net& base, const NamedTensors& whole_base,
                                                 const SafeMaskOptions& options);
 
+  /// Of some of the parameters, as numbers of the net's.
+  struct Part {
+    std::vector<size_t> indices;
+    std::optional<SignAnchor> anchor;
+  };
+  Result<void> tick(Part& part, const std::vector<torch::Tensor>& gradients);
+
   Team& team_;
   std::vector<std::string> names_;
-  std::optional<SignAnchor> anchor_;
+  // What this stage speaks for, and a copy of another one's, whose signs are the same and travel from there.
+  Part own_, copy_;
   std::string mask_hash_;
 };
 

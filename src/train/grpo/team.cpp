@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "train/comm/tensors.h"
+
 namespace forebay::train {
 namespace {
 
@@ -33,25 +35,6 @@ std::vector<std::string> lines_of(const Bytes& bytes) {
 }
 
 }  // namespace
-
-Bytes pack_tensors(const NamedTensors& tensors) {
-  c10::Dict<std::string, torch::Tensor> dict;
-  for (const auto& [name, tensor] : tensors) dict.insert(name, tensor.detach().cpu().contiguous());
-  const std::vector<char> packed = torch::pickle_save(torch::IValue(dict));
-  return Bytes(packed.begin(), packed.end());
-}
-
-Result<NamedTensors> unpack_tensors(const Bytes& bytes) {
-  NamedTensors tensors;
-  try {
-    const torch::IValue value = torch::pickle_load(std::vector<char>(bytes.begin(), bytes.end()));
-    for (const auto& entry : value.toGenericDict())
-      tensors[entry.key().toStringRef()] = entry.value().toTensor();
-  } catch (const std::exception&) {
-    return Error{Code::kCorrupt, fmt::format("{} bytes that came are no tensors", bytes.size())};
-  }
-  return tensors;
-}
 
 Result<std::unique_ptr<Team>> Team::meet(const World& world, const CommOptions& options) {
   auto team = std::make_unique<Team>();
@@ -106,9 +89,14 @@ Result<NamedTensors> Team::collect(const NamedTensors& mine) {
     for (const auto& [name, tensor] : mine) whole[name] = tensor.detach().cpu();
     return whole;
   }
-  const std::vector<Bytes> all = TRY(bring(pack_tensors(mine)));
-  for (const Bytes& bytes : all) {
-    NamedTensors part = TRY(unpack_tensors(bytes));
+  const uint64_t tag = kTag | n_sent_++;
+  if (!leads()) {
+    TRY(send_tensors(*anchor(), 0, tag, mine));
+    return whole;
+  }
+  for (const auto& [name, tensor] : mine) whole[name] = tensor.detach().cpu();
+  for (int rank = 1; rank < size(); ++rank) {
+    NamedTensors part = TRY(recv_tensors(*anchor(), rank, tag));
     whole.merge(part);
   }
   return whole;
@@ -127,10 +115,10 @@ Result<NamedTensors> Team::hand_out(const NamedTensors& all, const std::vector<s
   if (!circuits_) return those(names);
   const std::vector<Bytes> asked = TRY(bring(text_bytes(names)));
   const uint64_t tag = kTag | n_sent_++;
-  if (!leads()) return unpack_tensors(TRY(anchor()->recv(0, tag, std::numeric_limits<size_t>::max())));
+  if (!leads()) return recv_tensors(*anchor(), 0, tag);
   for (int rank = 1; rank < size(); ++rank) {
     const NamedTensors part = TRY(those(lines_of(asked[static_cast<size_t>(rank)])));
-    TRY(anchor()->send(rank, tag, pack_tensors(part)));
+    TRY(send_tensors(*anchor(), rank, tag, part));
   }
   return those(names);
 }

@@ -63,8 +63,4 @@ class Team {
   uint64_t n_sent_ = 0;  // tags: the same calls in the same order everywhere
 };
 
-/// As one message. Errors of the second: kCorrupt.
-Bytes pack_tensors(const NamedTensors& tensors);
-Result<NamedTensors> unpack_tensors(const Bytes& bytes);
-
 }  // namespace forebay::train

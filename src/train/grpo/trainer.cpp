@@ -13,6 +13,8 @@
 #include "train/grpo/objective.h"
 #include "train/grpo/run_file.h"
 #include "train/grpo/run_parts.h"
+#include "train/grpo/same_run.h"
+#include "train/grpo/tied_copies.h"
 
 namespace forebay::train {
 namespace {
@@ -29,6 +31,8 @@ double average(const torch::Tensor& values) {
 
 struct GrpoRun::Impl : RunParts {
   using RunParts::RunParts;
+
+  const std::string results = results_hash(recipe.values());  // in every row
 
   bool due(int64_t every, int64_t at) const {
     return every > 0 && (at % every == 0 || at == settings.run.steps);
@@ -53,7 +57,7 @@ const Net& GrpoRun::policy() const {
   return *impl_->policy;
 }
 Result<NamedTensors> GrpoRun::policy_tensors() {
-  return impl_->team->collect(named_tensors(*impl_->policy));
+  return impl_->team->collect(without_copies(named_tensors(*impl_->policy), *impl_->policy));
 }
 Result<void> GrpoRun::close() {
   return impl_->team->leave();
@@ -80,7 +84,8 @@ Result<std::unique_ptr<GrpoRun>> GrpoRun::open(Storage& storage, Recipe recipe, 
     if (impl->settings.validation.every == 0) return {};
     MetricsRow row;
     row.add("step", 0);
-    TRY(impl->validate(row, stop));
+    row.texts.emplace_back("recipe", impl->results);
+    TRY(impl->validate(row, {}));
     if (!impl->team->leads()) return {};
     TRY(impl->log->write(row));
     impl->observer.on_row(row);
@@ -141,6 +146,7 @@ Result<MetricsRow> GrpoRun::Impl::do_step(int64_t at, std::stop_token stop) {
   const Clock::time_point start = Clock::now();
   MetricsRow row;
   row.add("step", static_cast<double>(at));
+  row.texts.emplace_back("recipe", results);
   TRY(feed->for_drawing(step, sampler()));
   const double refresh_s = seconds_since(start);
   const Clock::time_point draw_start = Clock::now();
@@ -190,6 +196,8 @@ Result<void> GrpoRun::Impl::account(MetricsRow& row) {
   row.add("wire_bytes_fwd", static_cast<double>(wire.total(Leg::kForward).bytes));
   row.add("wire_bytes_bwd", static_cast<double>(wire.total(Leg::kBackward).bytes));
   row.add("wire_bytes_refresh", static_cast<double>(wire.total(SideAccount::kRefresh).bytes));
+  if (settings.pipeline.stages > 1 && !policy->tied_parameter().empty())
+    row.add("wire_bytes_tied", static_cast<double>(wire.total(SideAccount::kTied).bytes));
   if (anchor) row.add("wire_bytes_slow", static_cast<double>(wire.total(SideAccount::kSlow).bytes));
   const WeightFeed::Sent sent = feed->take_sent();
   row.add("weight_bytes", static_cast<double>(sent.bytes));
@@ -227,7 +235,8 @@ Result<void> GrpoRun::Impl::steps(std::stop_token stop) {
       return std::move(row).error();
     }
     step = at;
-    if (due(settings.validation.every, at)) TRY(validate(*row, stop));
+    // Not to be interrupted: the step is done, and a row without it would stay so.
+    if (due(settings.validation.every, at)) TRY(validate(*row, {}));
     if (team->leads()) {
       TRY(log->write(*row));
       observer.on_row(*row);

@@ -1,7 +1,11 @@
 #include "train/grpo/views.h"
 
+#include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "train/comm/tensors.h"
 #include "train/grpo/bases.h"
 #include "train/pipeline/local_runner.h"
 #include "train/pipeline/stage_runner.h"
@@ -32,8 +36,11 @@ Result<std::unique_ptr<Views>> Views::create(Net& policy, Net& reference, const 
                                             t.n_rows, self->policy_net_.boundary_width(), t.leg));
     self->ledger_.record(t.boundary, t.leg, t.n_rows, bytes, t.logical_bits);
   };
-  views->policy_ = TRY(views->make_runner(policy, codecs, tap));
-  views->reference_ = TRY(views->make_runner(reference, codecs, tap));
+  const WireTap meter = [self](const WireTransfer& t) {
+    self->received_.record(t.boundary, t.leg, t.n_rows, t.bytes, 0);
+  };
+  views->policy_ = TRY(views->make_runner(policy, codecs, tap, meter));
+  views->reference_ = TRY(views->make_runner(reference, codecs, tap, meter));
   if (team.size() > 1)
     for (Runner* runner : {views->policy_.get(), views->reference_.get()})
       views->stages_.push_back(static_cast<StageRunner*>(runner));
@@ -42,7 +49,8 @@ Result<std::unique_ptr<Views>> Views::create(Net& policy, Net& reference, const 
 
 Views::~Views() = default;
 
-Result<std::unique_ptr<Runner>> Views::make_runner(Net& net, std::vector<Codec*> codecs, WireTap tap) {
+Result<std::unique_ptr<Runner>> Views::make_runner(Net& net, std::vector<Codec*> codecs, WireTap tap,
+                                                   WireTap meter) {
   const auto seed = static_cast<uint64_t>(settings_.run.seed);
   if (team_.size() == 1)
     return make_local_runner(net, {.n_stages = settings_.pipeline.stages,
@@ -50,7 +58,8 @@ Result<std::unique_ptr<Runner>> Views::make_runner(Net& net, std::vector<Codec*>
                                    .seed = seed,
                                    .tap = std::move(tap)});
   return std::unique_ptr<Runner>(TRY(make_stage_runner(
-      net, *team_.pipe(), {.codecs = std::move(codecs), .seed = seed, .tap = std::move(tap)})));
+      net, *team_.pipe(),
+      {.codecs = std::move(codecs), .seed = seed, .tap = std::move(tap), .meter = std::move(meter)})));
 }
 
 ViewEpoch Views::epoch(View view, int64_t step) const {
@@ -76,6 +85,7 @@ Result<LogProbs> Views::log_probs(Of net, View view, const StepBatch& batch, int
                                              : StepPath::kReference;
   const Confinement::Tag tag(confinement_, path);
   const ViewEpoch epoch = this->epoch(view, step);
+  if (view == View::kCodec) expect_rows(Leg::kForward, batch);
   torch::Tensor values = TRY(forward(net == Of::kPolicy ? *policy_ : *reference_, view, batch, step));
   return LogProbs{std::move(values), epoch};
 }
@@ -89,13 +99,28 @@ Result<void> Views::train(const StepBatch& batch, int64_t step, const LogProbs& 
   const Confinement::Tag tag(confinement_, view == View::kDense ? StepPath::kAnchorReplay : StepPath::kTrain);
   const bool at_once = view == View::kCodec && settings_.wire.publish == Publish::kAtOnce;
   if (!at_once) TRY(check_view(old.epoch, epoch(view, step)));
+  if (view == View::kCodec)
+    for (const Leg leg : {Leg::kForward, Leg::kBackward}) expect_rows(leg, batch);
   TRY(policy_->train(
       batch.micro, step,
       [&](size_t i, const torch::Tensor& logits) { return loss(i, row_log_probs(logits, batch.rows[i])); },
       view));
+  count_tied_gradients();
   if (at_once && refresh_is_due(step))
     refreshed_early_ += TRY(refresh_bases(*codec_->basis(), n_boundaries(), team_, &ledger_));
   return {};
+}
+
+/// The ends of a pipeline tell each other theirs, in f32; stages of one process would.
+void Views::count_tied_gradients() {
+  const std::string tied = policy_net_.tied_parameter();
+  const StageSpan& span = policy_net_.span();
+  if (tied.empty() || n_boundaries() == 0) return;
+  for (const bool is_here : {span.has_embedding, span.has_head}) {
+    if (!is_here) continue;
+    const int64_t bytes = policy_net_.named_parameters()[tied].numel() * static_cast<int64_t>(sizeof(float));
+    ledger_.record(SideAccount::kTied, bytes, 8.0 * static_cast<double>(bytes));
+  }
 }
 
 Result<int64_t> Views::end_step(int64_t step, bool committed) {
@@ -117,18 +142,45 @@ Result<torch::Tensor> Views::partial_log_probs(const StepBatch& batch, int64_t s
   std::vector<Codec*> codecs(static_cast<size_t>(n_boundaries()), nullptr);
   Codec* const codec = bases == Bases::kFresh ? fresh_.get() : codec_.get();
   for (int64_t b = 0; b < n_with_codec; ++b) codecs[static_cast<size_t>(b)] = codec;
-  const std::unique_ptr<Runner> runner = TRY(make_runner(policy_net_, std::move(codecs), {}));
-  return forward(*runner, View::kCodec, batch, step);
+  const std::unique_ptr<Runner> runner = TRY(make_runner(policy_net_, std::move(codecs), {}, {}));
+  if (codec == nullptr || shares_noise()) return forward(*runner, View::kCodec, batch, step);
+  // Noise that is not shared comes from a count of passes, which this one is not to be part of.
+  const std::map<std::string, torch::Tensor> before = codec->state();
+  torch::Tensor values = TRY(forward(*runner, View::kCodec, batch, step));
+  TRY(codec->restore(before));
+  return values;
+}
+
+void Views::expect_rows(Leg leg, const StepBatch& batch) {
+  if (codec_ == nullptr) return;
+  for (const MicroBatch& micro : batch.micro)
+    expected_rows_[static_cast<size_t>(leg)] += n_boundaries() * micro.ids_BT.numel();
 }
 
 Result<WireLedger> Views::take_ledger() {
-  WireLedger mine = std::exchange(ledger_, WireLedger());
-  if (team_.size() == 1) return mine;
-  const std::string text = mine.to_json();
-  const std::vector<Bytes> all = TRY(team_.bring(Bytes(text.begin(), text.end())));
-  for (size_t rank = 1; rank < all.size(); ++rank)
-    mine.add(TRY(WireLedger::from_json(std::string(all[rank].begin(), all[rank].end()))));
-  return mine;
+  WireLedger sent = std::exchange(ledger_, WireLedger());
+  WireLedger received = std::exchange(received_, WireLedger());
+  const std::array<int64_t, 2> expected = std::exchange(expected_rows_, {});
+  if (team_.size() > 1) {
+    const std::string text = sent.to_json() + "\n" + received.to_json();
+    const std::vector<Bytes> all = TRY(team_.bring(Bytes(text.begin(), text.end())));
+    for (size_t rank = 1; rank < all.size(); ++rank) {
+      const std::string theirs(all[rank].begin(), all[rank].end());
+      const size_t end = std::min(theirs.find('\n'), theirs.size());
+      sent.add(TRY(WireLedger::from_json(theirs.substr(0, end))));
+      received.add(TRY(WireLedger::from_json(theirs.substr(end))));
+    }
+    if (team_.leads()) TRY(sent.check_received(received));
+  }
+  if (!team_.leads()) return sent;
+  for (const Leg leg : {Leg::kForward, Leg::kBackward})
+    if (sent.total(leg).rows != expected[static_cast<size_t>(leg)])
+      return Error{
+          Code::kInternal,
+          fmt::format("wire ledger: {} rows were sent {}, {} boundaries and the step's passes make {}",
+                      sent.total(leg).rows, leg == Leg::kForward ? "forward" : "backward", n_boundaries(),
+                      expected[static_cast<size_t>(leg)])};
+  return sent;
 }
 
 Result<std::map<std::string, double>> Views::take_times() {
@@ -163,7 +215,12 @@ Result<std::map<std::string, torch::Tensor>> Views::state() {
 Result<void> Views::restore(const std::map<std::string, torch::Tensor>& state) {
   if (codec_ == nullptr) return {};
   if (team_.size() == 1) return codec_->restore(state);
-  return codec_->restore(TRY(unpack_tensors(TRY(team_.share(pack_tensors(state), 0)))));
+  Bytes mine;
+  if (team_.leads()) mine = TRY(pack_tensors(state));
+  const Bytes shared = TRY(team_.share(std::move(mine), 0));
+  Result<TensorMap> theirs = unpack_tensors(shared);
+  if (!theirs) return std::move(theirs).error().in("rank 0's codec state");
+  return codec_->restore(*theirs);
 }
 
 }  // namespace forebay::train

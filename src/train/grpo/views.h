@@ -2,6 +2,7 @@
 /// which codecs are in use, when they change, and what crossed the wire.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -35,7 +36,8 @@ struct LogProbs {
 /// The loss of micro-batch i from the log-probs of its answer tokens; called where the head is.
 using MicroLoss = std::function<torch::Tensor(size_t i, const torch::Tensor& log_probs)>;
 
-/// Confined. All calls are collective but has_codec(), epoch(), wire() and confinement().
+/// Confined. All calls are collective but has_codec(), shares_noise(), epoch(), wire() and
+/// confinement().
 class Views {
  public:
   /// Both nets are whole, or this process's stage, and must outlive this, as `team` must. Errors: of the
@@ -46,6 +48,8 @@ class Views {
 
   /// Whether the codec view is another than the dense one.
   bool has_codec() const { return codec_ != nullptr; }
+  /// Whether passes over the same rows see the same noise: not in the control that has none in common.
+  bool shares_noise() const { return settings_.wire.codec.share; }
   int64_t n_boundaries() const { return settings_.pipeline.stages - 1; }
   ViewEpoch epoch(View view, int64_t step) const;
 
@@ -73,7 +77,8 @@ class Views {
   /// Where other traffic of the step is counted.
   WireLedger& wire() { return ledger_; }
   const Confinement& confinement() const { return confinement_; }
-  /// What all processes sent since this was last called, at the leader.
+  /// What all processes sent since this was last called, at the leader. Errors, there: kInternal when what
+  /// receivers counted is not what was sent, or the rows are not those of the passes that were asked for.
   Result<WireLedger> take_ledger();
   /// Seconds that the stages computed, coded and waited since this was last called, means over the stages, at
   /// the leader; empty in one process.
@@ -86,9 +91,12 @@ class Views {
  private:
   Views(Net& policy, const GrpoSettings& settings, Team& team)
       : policy_net_(policy), settings_(settings), team_(team) {}
-  Result<std::unique_ptr<Runner>> make_runner(Net& net, std::vector<Codec*> codecs, WireTap tap);
+  Result<std::unique_ptr<Runner>> make_runner(Net& net, std::vector<Codec*> codecs, WireTap tap,
+                                              WireTap meter);
   Result<torch::Tensor> forward(Runner& runner, View view, const StepBatch& batch, int64_t step);
   bool refresh_is_due(int64_t step) const;
+  void expect_rows(Leg leg, const StepBatch& batch);
+  void count_tied_gradients();
 
   Net& policy_net_;
   const GrpoSettings settings_;
@@ -96,7 +104,8 @@ class Views {
   std::unique_ptr<Codec> codec_, fresh_;
   std::unique_ptr<Runner> policy_, reference_;
   std::vector<StageRunner*> stages_;  // the same two, where they are of several processes
-  WireLedger ledger_;
+  WireLedger ledger_, received_;
+  std::array<int64_t, 2> expected_rows_ = {};  // by leg, over all boundaries, of the passes through codecs
   Confinement confinement_;
   int64_t refreshed_early_ = 0;  // of the control that publishes at once
 };

@@ -42,6 +42,7 @@ Result<void> warm_start(Net& net, Views& views, Drawer* drawer, Team& team, cons
     if (team.leads()) progress(step + 1, loss);
   }
   optimizer.zero_grad();
+  TRY(views.take_ledger());  // no step's
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "train/anchor/delta_tensors.h"
+#include "train/grpo/tied_copies.h"
 
 namespace forebay::train {
 namespace {
@@ -44,8 +45,9 @@ void WeightFeed::restore(NamedTensors held, int64_t held_step) {
   held_step_ = held_step;
 }
 
-Result<void> WeightFeed::send(const NamedTensors& mine, int64_t step, bool rounded, Sampler* sampler) {
+Result<void> WeightFeed::send(const NamedTensors& held, int64_t step, bool rounded, Sampler* sampler) {
   if (loaded_step_ == step && loaded_rounded_ == rounded) return {};
+  const NamedTensors mine = without_copies(held, policy_);
   NamedTensors whole;
   if (rounded) {
     whole = TRY(collect_deltas(mine));

@@ -44,7 +44,7 @@ class WeightFeed {
   Sent take_sent() { return std::exchange(sent_, {}); }
 
  private:
-  Result<void> send(const NamedTensors& mine, int64_t step, bool rounded, Sampler* sampler);
+  Result<void> send(const NamedTensors& held, int64_t step, bool rounded, Sampler* sampler);
   Result<NamedTensors> collect_deltas(const NamedTensors& mine);
 
   const Net& policy_;

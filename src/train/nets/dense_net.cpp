@@ -16,7 +16,8 @@ DenseNet::DenseNet(const ModelConfig& config, const StageSpan& span, std::option
   const AttentionConfig& a = config.attention;
   const int64_t q = int64_t{a.shape.n_heads} * a.shape.head_dim,
                 kv = int64_t{a.shape.n_kv_heads} * a.shape.head_dim;
-  if (span.has_embedding) embedding_ = maker.make("model.embed_tokens.weight", {V, D}, Init::matrix(D));
+  if (span.has_embedding || (span.has_head && config.tied_embeddings))
+    embedding_ = maker.make("model.embed_tokens.weight", {V, D}, Init::matrix(D));
   for (int64_t i = span.first_block; i < span.last_block; ++i) {
     const auto make = [&](const char* name, std::vector<int64_t> shape, const Init& init) {
       return maker.make(fmt::format("model.layers.{}.{}", i, name), std::move(shape), init);

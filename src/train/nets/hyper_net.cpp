@@ -20,7 +20,8 @@ HyperNet::HyperNet(const ModelConfig& config, const StageSpan& span, std::option
   const auto streams = [&](const std::string& name) {
     return make_stream_weights(maker, name, S, D, config.streams.low_rank, /*has_inject=*/false);
   };
-  if (span.has_embedding) embedding_ = maker.make("model.embed_tokens.weight", {V, D}, Init::matrix(D));
+  if (span.has_embedding || (span.has_head && config.tied_embeddings))
+    embedding_ = maker.make("model.embed_tokens.weight", {V, D}, Init::matrix(D));
   for (int64_t i = span.first_block; i < span.last_block; ++i)
     blocks_.push_back(make_block(maker, fmt::format("model.layers.{}", i),
                                  config.mixers[static_cast<size_t>(i)] == MixerKind::kGatedDelta,

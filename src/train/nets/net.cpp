@@ -32,9 +32,6 @@ torch::Tensor Net::logits(const torch::Tensor& ids_BT) {
 
 Result<std::shared_ptr<Net>> make_net(const ModelConfig& config, const StageSpan& span,
                                       std::optional<uint64_t> seed) {
-  if (config.tied_embeddings && span.has_embedding != span.has_head)
-    return Error{Code::kUnsupported,
-                 "an embedding that is the output head too, in two stages: wanted one of its own for each"};
   switch (config.family) {
     case Family::kQwen2:
     case Family::kQwen3:

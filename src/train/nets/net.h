@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include <torch/torch.h>
 
@@ -41,6 +43,17 @@ class Net : public torch::nn::Module {
   const StageSpan& span() const { return span_; }
   /// Numbers that a token hands from block to block: the hidden size, or streams x hidden.
   virtual int64_t boundary_width() const { return config_.wide(); }
+
+  /// The parameter that is embedding and output head in one; empty: each has its own. Where those are two
+  /// stages, both hold it.
+  virtual std::string tied_parameter() const {
+    return config().tied_embeddings ? "model.embed_tokens.weight" : "";
+  }
+  /// Whether this is a second one of a parameter that the first stage speaks for: it learns the same, and is
+  /// neither sent nor saved.
+  bool is_copy(std::string_view parameter) const {
+    return span_.has_head && !span_.has_embedding && !parameter.empty() && parameter == tied_parameter();
+  }
 
   /// ids [B, T] int64 -> x [B, T, boundary_width].
   virtual torch::Tensor embed(const torch::Tensor& ids_BT) = 0;
@@ -81,8 +94,7 @@ class Net : public torch::nn::Module {
 };
 
 /// A new model, the same for every split into stages: parameters are functions of the seed and their names.
-/// Without a seed they hold nothing yet. Errors: kUnsupported for a family without a Net, and for a tied
-/// embedding in two places.
+/// Without a seed they hold nothing yet. Errors: kUnsupported for a family without a Net.
 Result<std::shared_ptr<Net>> make_net(const ModelConfig& config, const StageSpan& span,
                                       std::optional<uint64_t> seed);
 

@@ -16,8 +16,8 @@ namespace {
 class LocalRunner : public Runner {
  public:
   LocalRunner(Net& net, LocalPipeline pipeline, const std::vector<StageSpan>& spans)
-      : net_(net), pipeline_(std::move(pipeline)) {
-    for (const StageSpan& span : spans) stages_.emplace_back(net, span);
+      : net_(net), pipeline_(std::move(pipeline)), tied_(net) {
+    for (const StageSpan& span : spans) stages_.emplace_back(net, span, tied_);
   }
 
   bool has_head() const override { return true; }
@@ -44,6 +44,7 @@ class LocalRunner : public Runner {
                      const std::function<torch::Tensor(size_t, const torch::Tensor&)>& loss,
                      View view) override {
     Result<void> done = catching([&] {
+      tied_.begin();
       Rows rows;
       for (size_t i = 0; i < batches.size(); ++i) {
         std::vector<torch::Tensor> saved(stages_.size());
@@ -62,6 +63,7 @@ class LocalRunner : public Runner {
               stages_[stage].backward(hand_back(stage, gradient_BTW, view, step, i, rows, saved[stage]));
         rows.first += batches[i].ids_BT.numel();
       }
+      tied_.end();
     });
     for (Stage& stage : stages_) stage.discard();
     return done;
@@ -132,6 +134,7 @@ class LocalRunner : public Runner {
 
   Net& net_;
   LocalPipeline pipeline_;
+  TiedGradients tied_;
   std::vector<Stage> stages_;
 };
 

@@ -25,16 +25,17 @@ Result<std::vector<StageSpan>> split_blocks(int64_t n_blocks, int64_t n_stages) 
   return spans;
 }
 
-torch::Tensor Stage::run(const torch::Tensor& ids_BT, torch::Tensor x_BTW) {
+torch::Tensor Stage::run_blocks(const torch::Tensor& ids_BT, torch::Tensor x_BTW) {
   if (span_.has_embedding) x_BTW = net_.embed(ids_BT);
   for (int64_t index = span_.first_block; index < span_.last_block; ++index)
     x_BTW = net_.block(index, x_BTW, ids_BT);
-  return span_.has_head ? net_.head(x_BTW) : x_BTW;
+  return x_BTW;
 }
 
 torch::Tensor Stage::infer(const torch::Tensor& ids_BT, const torch::Tensor& x_BTW) {
   const torch::NoGradGuard no_gradients;
-  torch::Tensor output = run(ids_BT, x_BTW);
+  torch::Tensor output = run_blocks(ids_BT, x_BTW);
+  if (span_.has_head) output = net_.head(output);
   net_.take_auxiliary_loss();
   return output;
 }
@@ -42,7 +43,14 @@ torch::Tensor Stage::infer(const torch::Tensor& ids_BT, const torch::Tensor& x_B
 torch::Tensor Stage::forward(const torch::Tensor& ids_BT, const torch::Tensor& x_BTW) {
   Pass pass;
   if (!span_.has_embedding) pass.input = x_BTW.detach().requires_grad_(true);
-  pass.output = run(ids_BT, pass.input);
+  pass.output = run_blocks(ids_BT, pass.input);
+  if (span_.has_head && span_.has_embedding && tied_.is_active()) {
+    pass.before_head = pass.output;
+    pass.head_input = pass.output.detach().requires_grad_(true);
+    pass.output = net_.head(pass.head_input);
+  } else if (span_.has_head) {
+    pass.output = net_.head(pass.output);
+  }
   pass.auxiliary = net_.take_auxiliary_loss();
   torch::Tensor output = pass.output.detach();
   passes_.push_back(std::move(pass));
@@ -64,11 +72,22 @@ torch::Tensor Stage::backward(const torch::Tensor& gradient_BTW) {
 torch::Tensor Stage::finish(std::vector<torch::Tensor> roots, std::vector<torch::Tensor> gradients) {
   const Pass pass = std::move(passes_.front());
   passes_.pop_front();
+  using Use = TiedGradients::Use;
+  if (pass.head_input.defined()) {
+    if (!roots.empty()) tied_.of(Use::kHead, [&] { torch::autograd::backward(roots, gradients); });
+    roots.clear();
+    gradients.clear();
+    if (pass.head_input.grad().defined()) {
+      roots.push_back(pass.before_head);
+      gradients.push_back(pass.head_input.grad());
+    }
+  }
   if (pass.auxiliary.defined()) {
     roots.push_back(pass.auxiliary);
     gradients.push_back(torch::ones_like(pass.auxiliary));
   }
-  if (!roots.empty()) torch::autograd::backward(roots, gradients);
+  const Use use = span_.has_embedding ? Use::kEmbedding : Use::kHead;
+  if (!roots.empty()) tied_.of(use, [&] { torch::autograd::backward(roots, gradients); });
   if (!pass.input.defined()) return {};
   return pass.input.grad().defined() ? pass.input.grad() : torch::zeros_like(pass.input);
 }

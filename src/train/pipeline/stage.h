@@ -13,6 +13,7 @@
 #include "forebay/result.h"
 
 #include "train/nets/net.h"
+#include "train/pipeline/tied_gradients.h"
 
 namespace forebay::train {
 
@@ -20,10 +21,10 @@ namespace forebay::train {
 /// the head has that to do besides. Errors: fewer blocks than stages.
 Result<std::vector<StageSpan>> split_blocks(int64_t n_blocks, int64_t n_stages);
 
-/// Confined. `net` must outlive it and hold (at least) `span`.
+/// Confined. `net` and `tied` must outlive it; the net holds (at least) `span`.
 class Stage {
  public:
-  Stage(Net& net, StageSpan span) : net_(net), span_(span) {}
+  Stage(Net& net, StageSpan span, TiedGradients& tied) : net_(net), span_(span), tied_(tied) {}
 
   const StageSpan& span() const { return span_; }
 
@@ -46,16 +47,18 @@ class Stage {
 
  private:
   struct Pass {
-    torch::Tensor input;  // a leaf; undefined at the embedding
+    torch::Tensor input;                    // a leaf; undefined at the embedding
+    torch::Tensor before_head, head_input;  // where embedding and head are tied: the graph is cut there
     torch::Tensor output;
     torch::Tensor auxiliary;  // undefined: none
   };
 
-  torch::Tensor run(const torch::Tensor& ids_BT, torch::Tensor x_BTW);
+  torch::Tensor run_blocks(const torch::Tensor& ids_BT, torch::Tensor x_BTW);
   torch::Tensor finish(std::vector<torch::Tensor> roots, std::vector<torch::Tensor> gradients);
 
   Net& net_;
   StageSpan span_;
+  TiedGradients& tied_;
   std::deque<Pass> passes_;
 };
 

@@ -23,8 +23,9 @@ struct StagePipeline {
   /// One per boundary of the whole pipeline, or empty: all dense (f32 on the wire). Null: dense there. Only
   /// those beside this stage are used. Not owned.
   std::vector<Codec*> codecs = {};
-  uint64_t seed = 0;  // of the codecs' noise, the same in every process
-  WireTap tap = {};   // what this process sends
+  uint64_t seed = 0;   // of the codecs' noise, the same in every process
+  WireTap tap = {};    // what this process sends through codecs
+  WireTap meter = {};  // what comes to it through them, as counted there; no logical bits
 };
 
 /// Where the time of train() and forward() went, in seconds.

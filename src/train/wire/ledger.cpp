@@ -9,6 +9,8 @@
 namespace forebay::train {
 namespace {
 
+constexpr std::string_view kSideNames[] = {"slow", "refresh", "tied"};  // by SideAccount
+
 size_t index_of(Leg leg) {
   return static_cast<size_t>(leg);
 }
@@ -97,8 +99,23 @@ Result<void> WireLedger::check() const {
                                "the total is {} bytes of {} rows",
                                name_of(leg), sum.bytes, sum.rows, kept.bytes, kept.rows)};
   }
-  TRY(check_fits("slow circuit", side_[0]));
-  TRY(check_fits("refreshes", side_[1]));
+  for (size_t i = 0; i < side_.size(); ++i) TRY(check_fits(std::string(kSideNames[i]), side_[i]));
+  return {};
+}
+
+Result<void> WireLedger::check_received(const WireLedger& received) const {
+  WireLedger both = *this;  // every account that either side has
+  both.add(received);
+  for (const auto& [where, unused] : both.accounts_) {
+    const WireCount out = at(where.first, where.second), in = received.at(where.first, where.second);
+    if (out.messages != in.messages || out.rows != in.rows || out.bytes != in.bytes)
+      return Error{
+          Code::kInternal,
+          fmt::format("wire ledger: boundary {} {}: {} bytes of {} rows in {} messages were sent, {} of "
+                      "{} in {} came",
+                      where.first, name_of(where.second), out.bytes, out.rows, out.messages, in.bytes,
+                      in.rows, in.messages)};
+  }
   return {};
 }
 
@@ -112,8 +129,7 @@ std::string WireLedger::to_json() const {
   nlohmann::ordered_json json;
   json["boundaries"] = std::move(boundaries);
   json["total"] = {{"forward", json_of(legs_[0])}, {"backward", json_of(legs_[1])}};
-  json["slow"] = json_of(side_[0]);
-  json["refresh"] = json_of(side_[1]);
+  for (size_t i = 0; i < side_.size(); ++i) json[std::string(kSideNames[i])] = json_of(side_[i]);
   return json.dump();
 }
 
@@ -127,7 +143,8 @@ Result<WireLedger> WireLedger::from_json(std::string_view text) {
           ledger.accounts_[{row.at("boundary").get<int64_t>(), leg}] = count_from(*found);
     for (const Leg leg : {Leg::kForward, Leg::kBackward})
       ledger.legs_[index_of(leg)] = count_from(json.at("total").at(std::string(name_of(leg))));
-    ledger.side_ = {count_from(json.at("slow")), count_from(json.at("refresh"))};
+    for (size_t i = 0; i < ledger.side_.size(); ++i)
+      ledger.side_[i] = count_from(json.at(std::string(kSideNames[i])));
     return ledger;
   } catch (const nlohmann::json::exception& e) {
     return Error{Code::kCorrupt, fmt::format("wire ledger: {}", e.what())};

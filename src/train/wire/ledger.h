@@ -1,6 +1,6 @@
 /// What crossed the wire, counted twice: the bytes that were sent, and the bits that a stream without
-/// rounding up would take. Legs of the boundaries, the slow circuit and refreshes of bases are accounts
-/// apart.
+/// rounding up would take. Legs of the boundaries, the slow circuit, refreshes of bases and tied
+/// gradients are accounts apart.
 #pragma once
 
 #include <array>
@@ -30,6 +30,7 @@ struct WireCount {
 enum class SideAccount {
   kSlow,     // the anchor's circuit
   kRefresh,  // bases that are sent when they change
+  kTied,     // gradients of an embedding that is the head too, from one end of the pipeline to the other
 };
 
 /// Confined.
@@ -55,8 +56,12 @@ class WireLedger {
   /// bytes sent than its bits take. Errors: kInternal, naming the first account that disagrees.
   Result<void> check() const;
 
+  /// What the receivers counted, of the same payloads. Errors: kInternal, naming the first account in which
+  /// messages, rows or bytes that came are not those that were sent.
+  Result<void> check_received(const WireLedger& received) const;
+
   /// {"boundaries":[{"boundary":0,"forward":{...},"backward":{...}}],"total":{...},"slow":{...},
-  /// "refresh":{...}}, each count {"messages","rows","bytes","logical_bits"}.
+  /// "refresh":{...},"tied":{...}}, each count {"messages","rows","bytes","logical_bits"}.
   std::string to_json() const;
   /// Errors: kCorrupt.
   static Result<WireLedger> from_json(std::string_view json);
@@ -64,7 +69,7 @@ class WireLedger {
  private:
   std::map<std::pair<int64_t, Leg>, WireCount> accounts_;
   std::array<WireCount, 2> legs_;  // kept beside accounts_, so that check() has two sides
-  std::array<WireCount, 2> side_;
+  std::array<WireCount, 3> side_;  // by SideAccount
 };
 
 /// What the receiver's meter does with a payload: whatever lies past the declared length is zeroed, so a

@@ -183,12 +183,13 @@ TEST(LinkModel, LossAndJitterHaveTheirMeans) {
 TEST(Comm, AnEmulatedLinkTakesItsTime) {
   const LinkOptions link{.bytes_per_second = 1e6, .latency_s = 0.05};
   const auto body = [](Rank& rank) -> Result<void> {
-    // Both hand over their ten messages at once: the wire is full, latency is paid once.
+    // Both hand over their forty messages at once: the wire is full, latency is paid once. Paid for each, it
+    // would be two seconds.
     const Clock::time_point start = Clock::now();
     const int other = 1 - rank.comm->rank();
-    for (uint64_t tag = 0; tag < 10; ++tag) TRY(rank.comm->send(other, tag, Bytes(20000)));
-    for (uint64_t tag = 0; tag < 10; ++tag) TRY(rank.comm->recv(other, tag, 20000));
-    const double took = seconds_since(start), predicted = 10 * 20000 / 1e6 + 0.05;
+    for (uint64_t tag = 0; tag < 40; ++tag) TRY(rank.comm->send(other, tag, Bytes(5000)));
+    for (uint64_t tag = 0; tag < 40; ++tag) TRY(rank.comm->recv(other, tag, 5000));
+    const double took = seconds_since(start), predicted = 40 * 5000 / 1e6 + 0.05;
     return check(took > predicted - 0.05 && took < predicted + 1,
                  fmt::format("took {} s, predicted {} s", took, predicted));
   };

@@ -90,7 +90,7 @@ class Runs : public ::testing::Test {
     threads.clear();
     return hashes;
   }
-  /// Rows by step, the later of two; without times and without the keys that are named.
+  /// Rows by step, the later of two; without times, the recipe's hash and the keys that are named.
   std::map<int64_t, Json> rows(const std::string& name, const std::vector<std::string>& without = {}) {
     std::map<int64_t, Json> result;
     std::istringstream text(read_text(*storage_, directory(name) / "metrics.jsonl").value());
@@ -104,6 +104,7 @@ class Runs : public ::testing::Test {
       // Of how the sampler is fed, not of what is learnt: all of it comes anew after a resume.
       row.erase("weight_bytes");
       row.erase("weights_changed");
+      row.erase("recipe");
       for (const std::string& key : without) row.erase(key);
       result[step] = row;
     }

@@ -1,4 +1,6 @@
 // The instruments inside a run: off, they change no bit; on, their numbers hold together.
+#include <set>
+
 #include "grpo_runs.h"
 #include "train/nets/files.h"
 
@@ -39,6 +41,33 @@ TEST_F(Instruments, TheLedgersTermsAddUpAndTouchNothing) {
     EXPECT_NEAR(term("engine"), row["gap_engine"].get<double>(), 1e-9);
     EXPECT_LE(term("residual"), 1e-6);
   }
+}
+
+TEST_F(Instruments, TheLedgerTouchesNothingWhereNoiseIsNotShared) {
+  const std::vector<std::string> unshared = {"pipeline.stages=3", "wire.codec=sr", "wire.bits=2",
+                                             "wire.share=false", "run.steps=3"};
+  const uint64_t plain = run("plain", with(unshared));
+  EXPECT_EQ(run("ledger", with(plus(unshared, {"ledger.every=1"}))), plain);
+  const auto all = rows("ledger");
+  EXPECT_EQ(rows("ledger", keys_with(all.at(2), "ledger_")), rows("plain"));
+  EXPECT_NE(all.at(1)["ledger_stale_weights"], 0) << "what is left is noise";
+}
+
+TEST_F(Instruments, EveryRowSaysWhatItsRunIs) {
+  const auto hashes = [&](const char* name) {
+    std::set<std::string> found;
+    std::istringstream text(read_text(*storage_, directory(name) / "metrics.jsonl").value());
+    for (std::string line; std::getline(text, line);)
+      if (const Json row = Json::parse(line); row.contains("step")) found.insert(row.at("recipe"));
+    return found;
+  };
+  run("one", with({"run.steps=1"}));
+  run("one", with({"run.steps=2", "sampler.threads=2", "wire.bits=3"}), /*resume=*/true);
+  run("other", with({"run.steps=1", "grpo.beta=0.06"}));
+  run("same", with({"run.steps=1", "pipeline.stages=2"}));
+  ASSERT_EQ(hashes("one").size(), 1u) << "it goes on as the same run";
+  EXPECT_EQ(hashes("same"), hashes("one")) << "f32 rows are the same however a model is cut";
+  EXPECT_NE(hashes("other"), hashes("one"));
 }
 
 TEST_F(Instruments, StaleWeightsAreATermOfTheirOwn) {

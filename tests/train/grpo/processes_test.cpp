@@ -34,6 +34,13 @@ const std::vector<Arm> kArms = {
      3,
      {"wire.codec=frlr", "wire.rank=8", "wire.k_residual=4", "wire.refresh_every=2", "anchor.every=3",
       "anchor.masked=true", "ledger.every=1", "probe.every=1", "sampler.weights=bf16-delta"}},
+    {"tied", 2, {"model.tied=true", "wire.codec=sr", "wire.bits=4", "grpo.weight_decay=0.1"}},
+    {"tied_gloo", 2, {"model.tied=true", "pipeline.backend=gloo"}},
+    {"tied_anchor_ledger_stale",
+     3,
+     {"model.tied=true", "wire.codec=frlr", "wire.rank=8", "wire.k_residual=4", "wire.refresh_every=2",
+      "anchor.every=3", "anchor.masked=true", "ledger.every=1", "probe.every=1", "sampler.weights=bf16-delta",
+      "sampler.refresh_every=3", "validation.every=2", "validation.items=20"}},
     {"stale", 2, {"sampler.refresh_every=3", "ledger.every=1", "validation.every=2", "validation.items=20"}},
     {"controlled",
      2,
@@ -48,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(Arms, AcrossProcesses, ::testing::ValuesIn(kArms),
 
 TEST_P(AcrossProcesses, TrainsAsOneProcessDoesToTheBit) {
 #ifndef FOREBAY_HAS_GLOO
-  if (GetParam().name == "gloo") GTEST_SKIP() << "a build without Gloo";
+  if (GetParam().name.ends_with("gloo")) GTEST_SKIP() << "a build without Gloo";
 #endif
   const int n = GetParam().n_processes;
   std::vector<std::string> settings = GetParam().settings;
@@ -68,7 +75,7 @@ TEST_P(AcrossProcesses, TrainsAsOneProcessDoesToTheBit) {
 }
 
 TEST_P(AcrossProcesses, TwiceKIsKThenResumeThenK) {
-  if (GetParam().name == "gloo") GTEST_SKIP() << "as f32";
+  if (GetParam().name.ends_with("gloo")) GTEST_SKIP() << "as over tcp";
   const int n = GetParam().n_processes;
   std::vector<std::string> settings = GetParam().settings, half = settings;
   half.emplace_back("run.steps=2");
@@ -84,6 +91,26 @@ TEST_F(Processes, OneGoesOnWithWhatTwoBegan) {
   run_in(2, "parts", with({"run.steps=2"}));
   EXPECT_EQ(run("parts", with({}), /*resume=*/true), whole);
   expect_same_checkpoints("whole", "parts");
+}
+
+TEST_F(Processes, ATiedModelIsTheSameInAnyNumberOfStages) {
+  const uint64_t one = run("one", with({"model.tied=true"}));
+  EXPECT_EQ(run("virtual", with({"model.tied=true", "pipeline.stages=4"})), one);
+  EXPECT_EQ(run_in(4, "four", with({"model.tied=true"})), one);
+  expect_same_checkpoints("one", "four");
+  // One that two began goes on in four, and in one.
+  run_in(2, "parts", with({"model.tied=true", "run.steps=2"}));
+  EXPECT_EQ(run_in(4, "parts", with({"model.tied=true", "run.steps=3"}), /*resume=*/true),
+            run("three", with({"model.tied=true", "run.steps=3"})));
+  EXPECT_EQ(run("parts", with({"model.tied=true"}), /*resume=*/true), one);
+  // Two ends that tell each other V x hidden f32 numbers a step.
+  for (const auto& [step, row] : rows("four")) {
+    const RunFile file = read_run_file(*storage_, run_file_path(directory("four"), 4)).value();
+    const torch::Tensor& table = file.tensors.at("policy.model.embed_tokens.weight");
+    EXPECT_EQ(row["wire_bytes_tied"], 2 * 4 * table.numel());
+    EXPECT_FALSE(file.tensors.contains("policy.lm_head.weight"));
+  }
+  EXPECT_FALSE(rows("one").at(1).contains("wire_bytes_tied")) << "nothing is sent";
 }
 
 TEST_F(Processes, ASlowLinkChangesTimeOnly) {

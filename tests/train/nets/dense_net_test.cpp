@@ -77,11 +77,27 @@ TEST(DenseNet, InitialisationIsAFunctionOfSeedAndName) {
   EXPECT_FALSE(torch::equal(up, must(make_net(config, whole_model(config), 10))->named_parameters()[name]));
 }
 
-TEST(DenseNet, RefusesATiedEmbeddingInTwoStages) {
-  const ModelConfig config = dense_config({.tied_embeddings = true});
-  const auto split = make_net(config, stage_of(config, 0, 2), 1);
-  ASSERT_FALSE(split);
-  EXPECT_EQ(split.error().code, Code::kUnsupported);
+TEST(DenseNet, ATiedEmbeddingIsInBothEndStages) {
+  const ModelConfig config = dense_config({.n_blocks = 3, .tied_embeddings = true});
+  const auto whole = must(make_net(config, whole_model(config), 1));
+  const std::string name = whole->tied_parameter();
+  const torch::Tensor table = whole->named_parameters()[name];
+  const torch::Tensor ids = some_ids(2, 9, config.n_vocab, 4);
+  torch::Tensor x;
+  for (int64_t stage = 0; stage < 3; ++stage) {
+    const auto net = must(make_net(config, stage_of(config, stage, 3), 1));
+    const torch::Tensor* const own = net->named_parameters().find(name);
+    ASSERT_EQ(own != nullptr, stage != 1);
+    if (own != nullptr) {
+      EXPECT_TRUE(torch::equal(*own, table));
+    }
+    EXPECT_EQ(net->is_copy(name), stage == 2);
+    EXPECT_FALSE(net->is_copy("model.norm.weight"));
+    if (stage == 0) x = net->embed(ids);
+    for (int64_t i = net->span().first_block; i < net->span().last_block; ++i) x = net->block(i, x, ids);
+    if (stage == 2) x = net->head(x);
+  }
+  EXPECT_TRUE(torch::equal(x, whole->logits(ids)));
 }
 
 TEST(DenseNet, OverfitsALine) {

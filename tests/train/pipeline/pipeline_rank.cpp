@@ -32,11 +32,17 @@ Result<void> run(const World& world, Backend backend, int dies) {
     }
     return circuits.shutdown();
   }
-  for (const View view : {View::kCodec, View::kDense}) {
-    const Difference difference = TRY(compare_with_local(*circuits.pipe, {.has_auxiliary = true}, view));
-    fmt::print("{} {}: logits {:g}, gradients {:g}, norm {:g}\n", circuits.pipe->backend(),
-               view == View::kCodec ? "codec" : "dense", difference.logits, difference.gradients,
-               difference.norm);
+  struct Case {
+    const char* name;
+    ToyShape shape;
+    View view;
+  };
+  for (const Case& c : {Case{"codec", {.has_auxiliary = true}, View::kCodec},
+                        Case{"dense", {.has_auxiliary = true}, View::kDense},
+                        Case{"tied", {.has_auxiliary = true, .ties_head = true}, View::kCodec}}) {
+    const Difference difference = TRY(compare_with_local(*circuits.pipe, c.shape, c.view));
+    fmt::print("{} {}: logits {:g}, gradients {:g}, norm {:g}\n", circuits.pipe->backend(), c.name,
+               difference.logits, difference.gradients, difference.norm);
   }
   // The slow circuit beside it: signs as bytes, sums in f32.
   std::vector<float> values = {1, static_cast<float>(world.rank)};

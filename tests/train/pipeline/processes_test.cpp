@@ -71,7 +71,8 @@ void expect_equal_to_one_process(const std::string& backend) {
   for (const Ended& ended : all) {
     EXPECT_EQ(ended.code, 0) << ended.said << ended.complained;
     EXPECT_EQ(ended.said, fmt::format("{0} codec: logits 0, gradients 0, norm 0\n"
-                                      "{0} dense: logits 0, gradients 0, norm 0\n",
+                                      "{0} dense: logits 0, gradients 0, norm 0\n"
+                                      "{0} tied: logits 0, gradients 0, norm 0\n",
                                       backend));
   }
   fmt::print("{}: two processes equal one: max |difference| 0 of logits, gradients and norm, {:.1f} s\n",

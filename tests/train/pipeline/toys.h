@@ -61,6 +61,7 @@ class ToyNet : public Net {
 
   const ModelConfig& config() const override { return config_; }
   int64_t boundary_width() const override { return shape_.width; }
+  std::string tied_parameter() const override { return shape_.ties_head ? "table" : ""; }
 
   torch::Tensor embed(const torch::Tensor& ids_BT) override { return torch::embedding(table_, ids_BT); }
   torch::Tensor block(int64_t index, const torch::Tensor& x_BTW, const torch::Tensor& ids_BT) override {

@@ -16,6 +16,7 @@ WireLedger some_traffic() {
     }
   ledger.record(SideAccount::kSlow, 1000, 8000);
   ledger.record(SideAccount::kRefresh, 1536 * 48 * 4, 1536 * 48 * 32);
+  ledger.record(SideAccount::kTied, 64, 512);
   return ledger;
 }
 
@@ -40,6 +41,19 @@ TEST(WireLedger, AddsOtherProcesses) {
   ASSERT_TRUE(sum.check().has_value());
   EXPECT_EQ(sum.total().bytes, 2 * some_traffic().total().bytes);
   EXPECT_EQ(sum.total(SideAccount::kSlow).messages, 2);
+}
+
+TEST(WireLedger, WhatCameIsWhatWasSent) {
+  WireLedger received = some_traffic();
+  EXPECT_TRUE(some_traffic().check_received(received));
+  received.record(3, Leg::kBackward, 0, 1, 0);
+  const Result<void> more = some_traffic().check_received(received);
+  ASSERT_FALSE(more);
+  EXPECT_EQ(more.error().message,
+            "wire ledger: boundary 3 backward: 2310 bytes of 15 rows in 3 messages were sent, 2311 of 15 in "
+            "4 came");
+  EXPECT_FALSE(some_traffic().check_received(WireLedger()));
+  EXPECT_FALSE(WireLedger().check_received(received));
 }
 
 TEST(WireLedger, RoundTripsThroughJson) {
