@@ -46,7 +46,7 @@ FuzzSeeds fuzz_seeds() {
     const Bytes bytes = encode_tensor_headers(std::span(some).first(n)).value();
     seeds.inputs.emplace_back(bytes.begin(), bytes.end());
   }
-  seeds.tokens = {"FBTN", std::string("\0\0\0\0\0\0\0\0", 8), std::string("\xff\xff\xff\xff\xff\xff\xff\x7f", 8),
-                  std::string("\1\0\0\0", 4)};
+  seeds.tokens = {"FBTN", std::string("\0\0\0\0\0\0\0\0", 8),
+                  std::string("\xff\xff\xff\xff\xff\xff\xff\x7f", 8), std::string("\1\0\0\0", 4)};
   return seeds;
 }

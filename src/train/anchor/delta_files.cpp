@@ -8,6 +8,7 @@
 #include "core/parse.h"
 #include "safetensors/safetensors.h"
 #include "tensor/half.h"
+#include "train/anchor/weights_of.h"
 
 namespace forebay::train {
 namespace {
@@ -43,12 +44,14 @@ void put_at(SafeType type, std::byte* at, uint16_t bits) {
 
 Result<Bf16Tensors> bf16_of(const SafetensorsFile& file, const Path& path) {
   Bf16Tensors out;
+  const WeightNames names(file);
   for (const SafeTensor& tensor : file.tensors()) {
-    if (is_integer(tensor.type)) continue;
+    const std::optional<std::string> name = names.of(tensor.name);
+    if (!name || is_integer(tensor.type)) continue;
     if (tensor.type != SafeType::kF32 && tensor.type != SafeType::kF16 && tensor.type != SafeType::kBF16)
       return Error{Code::kUnsupported, fmt::format("{}: {} is {}, wanted F32, F16 or BF16", path.string(),
                                                    tensor.name, name_of(tensor.type))};
-    Bf16Tensor& values = out[tensor.name];
+    Bf16Tensor& values = out[*name];
     values.shape = tensor.shape;
     values.bits.resize(tensor.n_elements());
     const std::byte* data = file.bytes(tensor).data();
@@ -80,13 +83,16 @@ Result<void> write_with(Storage& storage, const Path& base, const Bf16Tensors& t
   std::vector<std::vector<std::byte>> changed;
   changed.reserve(file.tensors().size());
   std::vector<SafeTensorData> tensors;
+  const WeightNames names(file);
   for (const SafeTensor& tensor : file.tensors()) {
+    const std::optional<std::string> name = names.of(tensor.name);
+    if (!name) continue;
     const std::span<const std::byte> before = file.bytes(tensor);
-    tensors.push_back({tensor.name, tensor.type, tensor.shape, before});
+    tensors.push_back({*name, tensor.type, tensor.shape, before});
     if (is_integer(tensor.type)) continue;
-    const auto found = target.find(tensor.name);
+    const auto found = target.find(*name);
     if (found == target.end() || found->second.bits.size() != tensor.n_elements())
-      return Error{Code::kInvalidArgument, fmt::format("{}: no values for {}", base.string(), tensor.name)};
+      return Error{Code::kInvalidArgument, fmt::format("{}: no values for {}", base.string(), *name)};
     std::vector<std::byte>& bytes = changed.emplace_back(before.begin(), before.end());
     const auto width = static_cast<size_t>(bytes_of(tensor.type));
     for (size_t i = 0; i < found->second.bits.size(); ++i) {
@@ -95,7 +101,8 @@ Result<void> write_with(Storage& storage, const Path& base, const Bf16Tensors& t
     }
     tensors.back().bytes = bytes;
   }
-  std::map<std::string, std::string> metadata = file.metadata();
+  std::map<std::string, std::string> metadata;
+  if (!names.is_run()) metadata = file.metadata();
   metadata["step"] = std::to_string(step);
   return write_safetensors(storage, out, tensors, metadata);
 }

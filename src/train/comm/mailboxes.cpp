@@ -169,8 +169,8 @@ Result<Frame> Mailboxes::next(int from, Lane lane, uint64_t tag) {
   arrived.pop_front();
   lock.unlock();
   if (frame.tag != tag)
-    return explained(from, {Code::kInternal, fmt::format("a message tagged {:#x} came where {:#x} was due",
-                                                         frame.tag, tag)});
+    return explained(from, {Code::kInternal,
+                            fmt::format("a message tagged {:#x} came where {:#x} was due", frame.tag, tag)});
   const auto n_bytes = static_cast<int64_t>(frame.bytes.size());
   if (lane == Lane::kPeer) {
     ++received.messages;

@@ -62,9 +62,9 @@ Result<torch::Tensor> room_for(const TensorHeader& header) {
   try {
     return torch::empty(header.shape, torch_type(header.type));
   } catch (const std::exception&) {
-    return Error{Code::kOutOfMemory, fmt::format("tensor {} of {} [{}], for which there is no room",
-                                                 header.name, name_of(header.type),
-                                                 fmt::join(header.shape, ", "))};
+    return Error{Code::kOutOfMemory,
+                 fmt::format("tensor {} of {} [{}], for which there is no room", header.name,
+                             name_of(header.type), fmt::join(header.shape, ", "))};
   }
 }
 

@@ -10,6 +10,7 @@
 #include "train/fit/checkpoint.h"
 #include "train/fit/losses.h"
 #include "train/fit/metrics.h"
+#include "train/nets/device.h"
 #include "train/nets/files.h"
 
 namespace forebay::train {
@@ -33,12 +34,13 @@ struct StepMeans {
 
 class Run {
  public:
-  Run(Net& net, const FitData& data, const FitOptions& options, const FitPlace& place)
+  Run(Net& net, const FitData& data, const FitOptions& options, const FitPlace& place,
+      const torch::Device& device)
       : net_(net),
         data_(data),
         options_(options),
         place_(place),
-        device_(options.device),
+        device_(device),
         packer_(data.train, options.row_tokens, options.packing, options.seed, data.padding) {}
 
   Result<FitReport> run(const std::stop_token& stop) {
@@ -93,8 +95,6 @@ class Run {
   }
 
   Result<void> prepare() {
-    if (device_.is_cuda() && !torch::cuda::is_available())
-      return Error{Code::kUnsupported, fmt::format("device '{}': no CUDA device here", options_.device)};
     if (device_.is_cuda() && options_.precision == Precision::kBF16)
       at::globalContext().setFloat32MatmulPrecision("high");
     TRY(place_.storage.make_directory(place_.directory));
@@ -104,13 +104,19 @@ class Run {
                    fmt::format("{} holds a run already: go on with --resume, or take another "
                                "directory",
                                place_.directory.string())};
+    // One that was stopped before its first state begins anew; where there is nothing, the place is wrong.
+    if (place_.resume && !has_state && !place_.storage.exists(log_path()))
+      return Error{Code::kNotFound, fmt::format("{}: no run to go on from", place_.directory.string())};
     torch::manual_seed(static_cast<int64_t>(options_.seed));
     net_.to(device_);
     net_.set_precision(options_.precision);
     net_.set_auxiliary_weights(options_.auxiliary);
     adam_.emplace(net_, options_.adam);
     data_hash_ = fmt::format("{:016x}", data_.train.hash());
-    if (has_state) TRY(restore());
+    if (has_state)
+      TRY(restore());
+    else
+      TRY(write_recipe());
     log_.emplace(TRY(MetricsLog::open(place_.storage, log_path())));
     MetricsRow row;
     row.texts.emplace_back("event", has_state ? "resume" : "start");
@@ -120,6 +126,12 @@ class Run {
     row.add("train_tokens", static_cast<double>(data_.train.ids.size()));
     row.add("rows_per_epoch", static_cast<double>(packer_.rows_in_first_epoch()));
     return log_->write(row);
+  }
+
+  Result<void> write_recipe() {
+    AtomicFile file = TRY(AtomicFile::create(place_.storage, place_.directory / "recipe.toml"));
+    TRY(file.file().append(std::as_bytes(std::span(place_.recipe))));
+    return file.commit();
   }
 
   Result<void> restore() {
@@ -261,8 +273,9 @@ class Run {
 
 Result<FitReport> fit(Net& net, const FitData& data, const FitOptions& options, const FitPlace& place,
                       std::stop_token stop) {
+  const torch::Device device = TRY(device_named("train.device", options.device));
   try {
-    Run run(net, data, options, place);
+    Run run(net, data, options, place, device);
     Result<FitReport> report = run.run(stop);
     net.to(torch::kCPU);
     return report;

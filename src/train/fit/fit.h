@@ -59,15 +59,16 @@ struct FitReport {
 struct FitPlace {
   Storage& storage;
   Path directory;
-  std::string recipe;   // resolved; goes into the state, and a resumed run must have the same
+  std::string recipe;   // resolved: recipe.toml, and part of the state; a resumed run must have the same
   bool resume = false;  // from state.safetensors
   ProgressStyle progress = ProgressStyle::kAuto;
 };
 
 /// Trains `net`, which is on the CPU when it comes and when it goes. With a stop, the step that runs is
 /// finished and the state written. Confined. Errors: kInvalidArgument for a directory that holds a run
-/// already, or, with resume, for other data or another recipe; kInternal for a loss that is not finite, with
-/// the step; kUnsupported for a device that is not there; those of the files.
+/// already, or, with resume, for other data or another recipe; kNotFound with resume where no run is;
+/// kInternal for a loss that is not finite, with the step; kUnsupported for a device that is not there; those
+/// of the files.
 Result<FitReport> fit(Net& net, const FitData& data, const FitOptions& options, const FitPlace& place,
                       std::stop_token stop);
 

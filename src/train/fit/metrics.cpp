@@ -11,7 +11,16 @@
 namespace forebay::train {
 
 Result<MetricsLog> MetricsLog::open(Storage& storage, const Path& path) {
-  return MetricsLog(TRY(storage.open_to_append(path)));
+  bool is_torn = false;  // a line that a crash cut short: what follows must not become a part of it
+  if (storage.exists(path)) {
+    const std::unique_ptr<ReadableFile> before = TRY(storage.open(path));
+    std::byte last{'\n'};
+    if (before->size() > 0) TRY(before->read_at(before->size() - 1, {&last, 1}));
+    is_torn = last != std::byte{'\n'};
+  }
+  std::unique_ptr<WritableFile> file = TRY(storage.open_to_append(path));
+  if (is_torn) TRY(file->append(std::as_bytes(std::span("\n", 1))));
+  return MetricsLog(std::move(file));
 }
 
 Result<void> MetricsLog::write(const MetricsRow& row) {

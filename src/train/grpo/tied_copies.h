@@ -12,8 +12,8 @@ namespace forebay::train {
 /// Without the second ones. Names may begin with anything: "optimizer.adam.m.model.embed_tokens.weight".
 NamedTensors without_copies(NamedTensors tensors, const Net& net);
 
-/// Collective. `mine` is what a checkpoint has of this stage, the second ones included. Errors, at the leader:
-/// kInternal naming rank and tensor where a second one has other bits than the first.
+/// Collective. `mine` is what a checkpoint has of this stage, the second ones included. Errors, at the
+/// leader: kInternal naming rank and tensor where a second one has other bits than the first.
 Result<void> check_copies(const NamedTensors& mine, const Net& net, Team& team);
 
 }  // namespace forebay::train

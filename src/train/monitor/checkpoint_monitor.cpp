@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "safetensors/safetensors.h"
+#include "train/anchor/weights_of.h"
 
 namespace forebay::train {
 namespace {
@@ -102,20 +103,26 @@ Result<CheckpointChange> compare_checkpoints(Storage& storage, const Path& base,
                                              const std::function<void(size_t, size_t)>& progress) {
   const SafetensorsFile before = TRY(SafetensorsFile::open(storage, base));
   const SafetensorsFile after = TRY(SafetensorsFile::open(storage, now));
+  const WeightNames names_before(before), names_after(after);
+  std::map<std::string, const SafeTensor*> weights_after;
+  for (const SafeTensor& tensor : after.tensors())
+    if (const std::optional<std::string> name = names_after.of(tensor.name)) weights_after[*name] = &tensor;
   CheckpointChange out;
   size_t done = 0;
   for (const SafeTensor& tensor : before.tensors()) {
     if (progress) progress(++done, before.tensors().size());
     const std::optional<torch::ScalarType> type = float_type(tensor.type);
-    if (!type || tensor.shape.size() < 2 || tensor.n_elements() == 0) continue;
-    const SafeTensor* other = after.find(tensor.name);
+    const std::optional<std::string> name = names_before.of(tensor.name);
+    if (!name || !type || tensor.shape.size() < 2 || tensor.n_elements() == 0) continue;
+    const auto found = weights_after.find(*name);
+    const SafeTensor* const other = found == weights_after.end() ? nullptr : found->second;
     if (other == nullptr || other->shape != tensor.shape || other->type != tensor.type)
       return Error{Code::kInvalidArgument, fmt::format("{}: no {} of the base's shape and type ({})",
-                                                       now.string(), tensor.name, name_of(tensor.type))};
+                                                       now.string(), *name, name_of(tensor.type))};
     const torch::Tensor a = stack_of(before, tensor, *type), b = stack_of(after, *other, *type);
     for (int64_t i = 0; i < a.size(0); ++i)
-      out.matrices.push_back({a.size(0) == 1 ? tensor.name : fmt::format("{}[{}]", tensor.name, i),
-                              layer_of(tensor.name), compare(a[i], b[i], options)});
+      out.matrices.push_back({a.size(0) == 1 ? *name : fmt::format("{}[{}]", *name, i), layer_of(*name),
+                              compare(a[i], b[i], options)});
   }
   if (out.matrices.empty())
     return Error{Code::kInvalidArgument, fmt::format("{}: no matrix in it", base.string())};

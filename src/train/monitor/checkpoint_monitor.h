@@ -29,9 +29,10 @@ struct CheckpointChange {
   std::vector<LayerChange> layers;    // what belongs to none comes last
 };
 
-/// Safetensors files or directories. Float tensors of two and more dimensions are compared; the last two are
-/// the matrix. `progress` gets (done, all). Errors: those of the files, kInvalidArgument for a tensor that
-/// the other does not have in this shape and type, or when there is no matrix at all.
+/// Safetensors files or directories, a run's own checkpoints too (weights_of.h). Float weights of two and
+/// more dimensions are compared; the last two are the matrix. `progress` gets (done, all). Errors: those of
+/// the files, kInvalidArgument for a tensor that the other does not have in this shape and type, or when
+/// there is no matrix at all.
 Result<CheckpointChange> compare_checkpoints(Storage& storage, const Path& base, const Path& now,
                                              const MonitorOptions& options,
                                              const std::function<void(size_t, size_t)>& progress = {});

@@ -13,8 +13,7 @@ Result<torch::Device> device_named(const std::string& key, const std::string& na
   Result<int64_t> index = -1;
   if (!rest.empty()) index = rest[0] == ':' ? parse_int(rest.substr(1), 0, 127) : Result<int64_t>(Error{});
   if (!index)
-    return Error{Code::kInvalidArgument,
-                 fmt::format("{} is '{}': wanted cpu, cuda or cuda:N", key, name)};
+    return Error{Code::kInvalidArgument, fmt::format("{} is '{}': wanted cpu, cuda or cuda:N", key, name)};
   if (!torch::cuda::is_available())
     return Error{Code::kUnsupported, fmt::format("{} is '{}': no CUDA device here", key, name)};
   const auto n_devices = static_cast<int64_t>(torch::cuda::device_count());

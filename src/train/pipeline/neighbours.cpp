@@ -100,8 +100,8 @@ Result<void> Neighbours::hand_on(size_t i, const torch::Tensor& x_BTW) {
     // Bases learn from the rows of the passes that are trained through them, and from no others.
     if (pass_ == Pass::kTrain && codec != nullptr && codec->basis() != nullptr)
       codec->basis()->harvest(x_NW, key(after(), i));
-    payload =
-        codec == nullptr ? Payload{bytes_of(x_NW), 0} : codec->encode(x_NW, key(after(), i), &saved_after_[i]);
+    payload = codec == nullptr ? Payload{bytes_of(x_NW), 0}
+                               : codec->encode(x_NW, key(after(), i), &saved_after_[i]);
   }
   return send(pipe_.rank() + 1, after(), Leg::kForward, i, codec, std::move(payload));
 }

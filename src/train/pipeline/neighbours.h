@@ -36,8 +36,8 @@ class Timed {
   Clock::time_point start_;
 };
 
-/// Confined. `pipe`, `pipeline` and `times` must outlive it. Boundary b is behind rank b. Errors: of Comm, and
-/// kCorrupt for a payload that is none.
+/// Confined. `pipe`, `pipeline` and `times` must outlive it. Boundary b is behind rank b. Errors: of Comm,
+/// and kCorrupt for a payload that is none.
 class Neighbours {
  public:
   Neighbours(Comm& pipe, const StagePipeline& pipeline, int64_t width, torch::Device device,

@@ -15,12 +15,6 @@
 namespace forebay::train {
 namespace {
 
-Result<void> write_text(Storage& storage, const Path& path, const std::string& text) {
-  AtomicFile file = TRY(AtomicFile::create(storage, path));
-  TRY(file.file().append(std::as_bytes(std::span(text))));
-  return file.commit();
-}
-
 /// The tokenizer's own place, or the one of the model that is named.
 std::string tokenizer_of(const FitSettings& settings) {
   if (!settings.tokenizer.empty()) return settings.tokenizer;
@@ -74,9 +68,7 @@ Result<cli::ExitCode> FitCommand::run(const cli::FlagTable& /*flags*/) {
 
   const std::shared_ptr<Net> net = TRY(make_model(*storage, settings));
   const FitData data = TRY(read_data(*storage, settings, learn_, net->config().n_vocab));
-  TRY(storage->make_directory(out_));
   const FitPlace place{*storage, out_, recipe.resolved(), resume_, ProgressStyle::kAuto};
-  if (!resume_) TRY(write_text(*storage, Path(out_) / "recipe.toml", recipe.resolved()));
   const FitReport report = TRY(fit(*net, data, settings.fit, place, interrupt.token()));
   if (!report.note.empty()) log::warn("{}", report.note);
   std::printf("%s\n", fmt::format("{} of {} steps, loss {:.4f}{}", report.steps_done,

@@ -56,7 +56,8 @@ TEST(TensorHeader, WhatIsWrongIsNamed) {
   };
   EXPECT_EQ(with(0, 'X'), "a tensor message whose beginning is 0x4e544258, wanted 0x4e544246");
   EXPECT_EQ(with(4, 2), "a tensor message whose version is 0x2, wanted 0x1");
-  EXPECT_EQ(with(12, 200), "a tensor message whose number of tensors is 0xc8, wanted what its length has room for");
+  EXPECT_EQ(with(12, 200),
+            "a tensor message whose number of tensors is 0xc8, wanted what its length has room for");
   EXPECT_EQ(with(16, 9), "a tensor message whose type is 0x9, wanted 1 to 8");
   EXPECT_EQ(with(17, 9), "a tensor message whose dimensions is 0x9, wanted at most 8");
   EXPECT_NE(with(17, 1).find("bytes of a tensor is 0x380, wanted 0x94600 by its shape"), std::string::npos)
@@ -69,10 +70,10 @@ TEST(TensorHeader, SizesThatOverflowAreRefused) {
   EXPECT_FALSE(tensor_bytes({"x", ElementType::kF32, {-1}}));
   EXPECT_FALSE(tensor_bytes({"x", ElementType::kF32, {0, -1}}));
   EXPECT_FALSE(encode_tensor_headers(std::vector<TensorHeader>{{"x", ElementType::kF32, {-1}}}));
-  EXPECT_FALSE(encode_tensor_headers(
-      std::vector<TensorHeader>{{"x", ElementType::kF32, std::vector<int64_t>(9, 1)}}));
-  EXPECT_FALSE(encode_tensor_headers(
-      std::vector<TensorHeader>{{std::string(70000, 'x'), ElementType::kF32, {1}}}));
+  EXPECT_FALSE(
+      encode_tensor_headers(std::vector<TensorHeader>{{"x", ElementType::kF32, std::vector<int64_t>(9, 1)}}));
+  EXPECT_FALSE(
+      encode_tensor_headers(std::vector<TensorHeader>{{std::string(70000, 'x'), ElementType::kF32, {1}}}));
 }
 
 }  // namespace

@@ -29,9 +29,9 @@ Result<void> expect_same(const TensorMap& a, const TensorMap& b) {
   TRY(check(a.size() == b.size(), "as many"));
   for (const auto& [name, tensor] : a) {
     const auto at = b.find(name);
-    TRY(check(at != b.end() && at->second.scalar_type() == tensor.scalar_type() &&
-                  torch::equal(at->second, tensor),
-              name));
+    TRY(check(
+        at != b.end() && at->second.scalar_type() == tensor.scalar_type() && torch::equal(at->second, tensor),
+        name));
   }
   return {};
 }
@@ -92,8 +92,7 @@ TEST(Tensors, WhatAPeerDidWrongIsNamedWithItsRank) {
   EXPECT_EQ(refused({longer}), "rank 1 sent 1 bytes behind a tensor message's headers");
   const Bytes huge =
       encode_tensor_headers(std::vector<TensorHeader>{{"x", ElementType::kF32, {int64_t{1} << 58}}}).value();
-  EXPECT_EQ(refused({huge}),
-            "rank 1 sent tensor x of f32 [288230376151711744], for which there is no room");
+  EXPECT_EQ(refused({huge}), "rank 1 sent tensor x of f32 [288230376151711744], for which there is no room");
 }
 
 }  // namespace

@@ -126,6 +126,14 @@ TEST(Fit, RefusesOtherDataAnotherRecipeAndADirectoryInUse) {
   const auto refused = fit(*net, counting(), options, other_recipe, {});
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("another recipe"), std::string::npos);
+  options.device = "gpu";
+  EXPECT_EQ(fit(*net, counting(), options, place, {}).error().message,
+            "train.device is 'gpu': wanted cpu, cuda or cuda:N");
+  options.device = "cpu";
+  const FitPlace nowhere{*storage, folder / "nowhere", "a = 1", true, ProgressStyle::kSilent};
+  const auto nothing = fit(*net, counting(), options, nowhere, {});
+  ASSERT_FALSE(nothing);
+  EXPECT_NE(nothing.error().message.find("no run to go on from"), std::string::npos);
 }
 
 TEST(Fit, AStopEndsAfterTheStepWithAState) {

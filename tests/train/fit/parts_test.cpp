@@ -5,6 +5,7 @@
 
 #include "core/faulty_storage.h"
 #include "support/memory_storage.h"
+#include "support/temporary_directory.h"
 #include "train/fit/adamw.h"
 #include "train/fit/checkpoint.h"
 #include "train/fit/metrics.h"
@@ -91,6 +92,28 @@ TEST(RunState, AFaultLeavesTheOldOne) {
     ASSERT_TRUE(load_state(storage, "state", {{"a", a}}));
     EXPECT_TRUE(torch::equal(a, torch::ones({2})));
   }
+}
+
+TEST(Metrics, WhatFollowsATornLineIsALineOfItsOwn) {
+  const TemporaryDirectory folder;
+  const auto storage = make_posix_storage();
+  const Path path = folder / "metrics.jsonl";
+  const auto write = [&](double step) {
+    MetricsRow row;
+    row.add("step", step);
+    row.add("loss", 10 - step);
+    EXPECT_TRUE(MetricsLog::open(*storage, path)->write(row));
+  };
+  write(1);
+  {
+    const std::string torn = "{\"step\":2,\"lo";
+    const auto file = storage->open_to_append(path).value();
+    ASSERT_TRUE(file->append(std::as_bytes(std::span(torn))) && file->close());
+  }
+  write(2);
+  write(3);
+  EXPECT_EQ(read_curve(read_text(*storage, path).value(), "loss"),
+            (std::vector<std::pair<double, double>>{{1, 9}, {2, 8}, {3, 7}}));
 }
 
 TEST(Metrics, ACurveSurvivesAResumeAndATornLine) {

@@ -150,7 +150,8 @@ TEST(TiedCopies, ThatDifferAreNoticed) {
   threads.clear();
   EXPECT_TRUE(results[1]) << "the leader says so";
   ASSERT_FALSE(results[0]);
-  EXPECT_NE(results[0].error().message.find("model.embed_tokens.weight at rank 1 has hash"), std::string::npos)
+  EXPECT_NE(results[0].error().message.find("model.embed_tokens.weight at rank 1 has hash"),
+            std::string::npos)
       << results[0].error().message;
 }
 

@@ -20,12 +20,14 @@ class CheckpointCommands : public testing::Test {
   }
   std::string file(const char* name) { return (folder_ / name).string(); }
 
-  void write(const char* name, float scale, std::map<std::string, std::string> metadata) {
+  void write(const char* name, float scale, std::map<std::string, std::string> metadata,
+             const std::vector<std::string>& names = {"model.layers.0.up.weight"}) {
     std::vector<float> values(64 * 32);
     for (size_t i = 0; i < values.size(); ++i)
       values[i] = static_cast<float>((i * 2654435761u) % 1000) / 500 - 1 + (i % 50 == 0 ? scale : 0);
-    const std::vector<SafeTensorData> tensors = {
-        {"model.layers.0.up.weight", SafeType::kF32, {64, 32}, std::as_bytes(std::span(values))}};
+    std::vector<SafeTensorData> tensors;
+    for (const std::string& tensor : names)
+      tensors.push_back({tensor, SafeType::kF32, {64, 32}, std::as_bytes(std::span(values))});
     ASSERT_OK(write_safetensors(*storage_, folder_ / name, tensors, metadata));
   }
   void write_text(const char* name, std::string_view text) {
@@ -37,6 +39,30 @@ class CheckpointCommands : public testing::Test {
   TemporaryDirectory folder_;
   std::unique_ptr<Storage> storage_ = make_posix_storage();
 };
+
+TEST_F(CheckpointCommands, OfARunsCheckpointTheWeightsAreRead) {
+  const std::string name = "model.layers.0.up.weight";
+  write("base", 0, {});
+  write("grpo0", 0, {{"step", "0"}}, {"policy." + name, "reference." + name});
+  write("grpo9", 0.5, {{"step", "9"}},
+        {"optimizer.adam.m." + name, "policy." + name, "reference." + name, "sampler." + name});
+  write("fit9", 0.5, {{"step", "9"}}, {"adam.m." + name, "adam.v." + name, "model." + name});
+  for (const char* from : {"base", "grpo0"})
+    for (const char* to : {"grpo9", "fit9"}) {
+      const Output shown = run({"monitor", file(from), file(to), "--json"});
+      ASSERT_EQ(shown.code, 0) << shown.err;
+      EXPECT_NE(shown.out.find("\"" + name + "\""), std::string::npos) << shown.out;
+      for (const char* other : {"policy.", "adam.", "reference.", "sampler."})
+        EXPECT_EQ(shown.out.find(other), std::string::npos) << shown.out;
+    }
+  EXPECT_EQ(run({"delta", "make", file("grpo0"), file("grpo9"), "-o", file("a")}).code, 0);
+  const Output applied = run({"delta", "apply", file("grpo0"), file("a"), "-o", file("again")});
+  ASSERT_EQ(applied.code, 0) << applied.err;
+  const auto again = SafetensorsFile::open(*storage_, folder_ / "again");
+  ASSERT_OK(again);
+  ASSERT_EQ(again->tensors().size(), 1u) << "a model, not a run";
+  EXPECT_EQ(again->tensors()[0].name, name);
+}
 
 TEST_F(CheckpointCommands, DeltasMakeAndApplyAChain) {
   write("0", 0, {});

@@ -47,7 +47,14 @@ TEST_F(FitCommandTest, PretrainsStopsAndGoesOn) {
   const Output first = train(smoke({"--stop-after", "2"}));
   ASSERT_EQ(first.code, 0) << first.err;
   EXPECT_NE(first.out.find("2 of 4 steps"), std::string::npos) << first.out;
-  EXPECT_EQ(train(smoke({})).code, 1) << "the directory holds a run";
+  const auto recipe = [&] {
+    const Result<std::string> text = read_text(*make_posix_storage(), folder_ / "run" / "recipe.toml");
+    return text ? *text : text.error().message;
+  };
+  const std::string resolved = recipe();
+  EXPECT_NE(resolved.find("steps = 4"), std::string::npos) << resolved;
+  EXPECT_EQ(train(smoke({"--set", "fit.lr=5e-5"})).code, 1) << "the directory holds a run";
+  EXPECT_EQ(recipe(), resolved) << "whose recipe stays";
   const Output second = train(smoke({"--resume"}));
   ASSERT_EQ(second.code, 0) << second.err;
   EXPECT_NE(second.out.find("4 of 4 steps"), std::string::npos) << second.out;
