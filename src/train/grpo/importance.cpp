@@ -1,5 +1,7 @@
 #include "train/grpo/importance.h"
 
+#include <limits>
+
 namespace forebay::train {
 namespace {
 
@@ -43,6 +45,10 @@ ImportanceWeights importance_weights(const torch::Tensor& old, const torch::Tens
       if (r.normalised) weights = weights / r.mean_weight;
     }
   }
+  if (n == 0)  // of nothing there is no mean that could look healthy
+    for (double* const number :
+         {&r.mean_ratio, &r.mean_weight, &r.ess, &r.low, &r.high, &r.k3, &r.chi2_token, &r.chi2_sequence})
+      *number = std::numeric_limits<double>::quiet_NaN();
   result.weights = weights.to(torch::kFloat32);
   return result;
 }
