@@ -28,9 +28,11 @@ else()
 endif()
 if(FOREBAY_SANITIZE)
   set(forebay_kernel_options -O1)  # instrumented loops gain nothing from more
-  # Tests run once for each time they are compiled: what they test is optimised, they are not.
+  # Tests run once for each time they are compiled: what they test is optimised, they are not. Nor is what puts the
+  # parts together: it takes longer to optimise than it ever runs.
+  set(forebay_unoptimized cli eval lab plan server)
   target_compile_options(forebay_flags INTERFACE -fsanitize=${FOREBAY_SANITIZE} -fno-sanitize-recover=all -g1
-    $<IF:$<BOOL:$<TARGET_PROPERTY:FOREBAY_TEST>>,-O0,-O1>
+    $<IF:$<BOOL:$<TARGET_PROPERTY:FOREBAY_UNOPTIMIZED>>,-O0,-O1>
     -Wno-error)  # instrumented code makes GCC 12 warn of what is not there; the plain build is the one that is held to it
   target_link_options(forebay_flags INTERFACE -fsanitize=${FOREBAY_SANITIZE})
   # A null pointer stops the program without being looked for, and alignment can only be wrong where bytes are
@@ -54,12 +56,27 @@ add_library(forebay_headers STATIC ${PROJECT_BINARY_DIR}/empty.cpp)
 target_link_libraries(forebay_headers PRIVATE forebay_flags fmt::fmt Threads::Threads)
 target_precompile_headers(forebay_headers PRIVATE ${forebay_common_headers})
 
+# Inline functions (vectors, strings, JSON, formats) are most of what there is to compile, again in each file. Files
+# compiled together have them once; whoever edits one file compiles it alone more quickly. A name has one meaning in a
+# library then, anonymous namespaces included.
+set(FOREBAY_UNITY 0 CACHE STRING "How many files of a library or test program to compile together; 0: each alone")
+function(forebay_unity target)
+  if(FOREBAY_UNITY GREATER 0)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${FOREBAY_UNITY})
+  endif()
+endfunction()
+
 # forebay_library(core SOURCES a.cpp b.cpp [AVX2 c_avx2.cpp] [LINK forebay_x fmt::fmt])
 function(forebay_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;AVX2;LINK" ${ARGN})
   add_library(forebay_${name} STATIC ${arg_SOURCES} ${arg_AVX2})
   target_link_libraries(forebay_${name} PUBLIC forebay_flags ${arg_LINK})
-  target_precompile_headers(forebay_${name} REUSE_FROM forebay_headers)
+  forebay_unity(forebay_${name})
+  if(FOREBAY_SANITIZE AND name IN_LIST forebay_unoptimized)
+    set_target_properties(forebay_${name} PROPERTIES FOREBAY_UNOPTIMIZED ON)  # and not with headers that were optimised
+  else()
+    target_precompile_headers(forebay_${name} REUSE_FROM forebay_headers)
+  endif()
   if(FOREBAY_SANITIZE MATCHES undefined AND NOT name IN_LIST forebay_raw_bytes)
     target_compile_options(forebay_${name} PRIVATE -fno-sanitize=alignment)
   endif()
@@ -72,7 +89,7 @@ endfunction()
 if(FOREBAY_TESTS)
   find_package(GTest REQUIRED)
   add_library(forebay_test_headers STATIC ${PROJECT_BINARY_DIR}/empty.cpp)
-  set_target_properties(forebay_test_headers PROPERTIES FOREBAY_TEST ON)
+  set_target_properties(forebay_test_headers PROPERTIES FOREBAY_UNOPTIMIZED ON)
   if(NOT FOREBAY_SANITIZE)
     target_compile_options(forebay_test_headers PUBLIC -O1)  # a test runs once for each time it is compiled
   endif()
@@ -87,17 +104,19 @@ if(FOREBAY_TESTS)
     <nlohmann/json.hpp>)
 endif()
 
-# forebay_test(core SOURCES a_test.cpp [LINK forebay_core] [LABELS slow])
+# forebay_test(core SOURCES a_test.cpp [LINK forebay_core] [LABELS slow] [COST 20])
+# COST: about its seconds under a sanitizer, where they are many: the longest begin first.
 function(forebay_test name)
-  cmake_parse_arguments(arg "" "" "SOURCES;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "COST" "SOURCES;LINK;LABELS" ${ARGN})
   add_executable(${name}_tests ${arg_SOURCES})
-  set_target_properties(${name}_tests PROPERTIES FOREBAY_TEST ON)
+  set_target_properties(${name}_tests PROPERTIES FOREBAY_UNOPTIMIZED ON)
   # What ./test leaves out of a sanitizer's run need not be built for it.
   if(FOREBAY_SANITIZE AND arg_LABELS)
     set_target_properties(${name}_tests PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
   target_link_libraries(${name}_tests PRIVATE ${arg_LINK} forebay_test_headers GTest::gtest_main)
   target_precompile_headers(${name}_tests REUSE_FROM forebay_test_headers)
+  forebay_unity(${name}_tests)
   target_compile_definitions(${name}_tests PRIVATE
     FOREBAY_TEST_DATA="${PROJECT_SOURCE_DIR}/tests" FOREBAY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND ${name}_tests)
@@ -106,4 +125,7 @@ function(forebay_test name)
     set(seconds 1800)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${seconds})
+  if(arg_COST)
+    set_tests_properties(${name} PROPERTIES COST ${arg_COST})
+  endif()
 endfunction()

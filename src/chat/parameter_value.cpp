@@ -8,12 +8,6 @@
 namespace forebay {
 namespace {
 
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \n\t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \n\t\r") - first + 1);
-}
-
 std::string as_string(std::string_view text) {
   std::string json = "\"";
   append_escaped(json, text);
@@ -45,6 +39,12 @@ bool is_allowed(const std::string& json, const AllowedTypes& types) {
 }
 
 }  // namespace
+
+std::string_view trimmed(std::string_view text) {
+  const size_t first = text.find_first_not_of(" \n\t\r");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \n\t\r") - first + 1);
+}
 
 void append_escaped(std::string& out, std::string_view text) {
   for (const char c : text) {

@@ -8,6 +8,9 @@
 
 namespace forebay {
 
+/// Without the blanks at its ends.
+std::string_view trimmed(std::string_view text);
+
 /// Appends `text` as the inside of a JSON string.
 void append_escaped(std::string& out, std::string_view text);
 

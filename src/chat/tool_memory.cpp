@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "chat/parameter_value.h"
+
 namespace forebay {
 namespace {
 
@@ -17,12 +19,6 @@ size_t bytes_of(const ParsedAnswer& answer) {
   for (const ParsedCall& call : answer.calls)
     bytes += kEntryBytes + call.id.size() + call.name.size() + call.arguments.size() + call.bytes.size();
   return bytes;
-}
-
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(" \n\t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \n\t\r") - first + 1);
 }
 
 /// Absent when there is something besides text in it.

@@ -11,14 +11,6 @@
 namespace forebay::cli {
 namespace {
 
-constexpr std::string_view kSpace = " \t\r\n";
-
-std::string_view trimmed(std::string_view text) {
-  const size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
-
 /// The inside of `text` when it begins with `open` and ends with `close`.
 bool unwrap(std::string_view& text, std::string_view open, std::string_view close) {
   if (text.size() < open.size() + close.size() || !text.starts_with(open) || !text.ends_with(close))

@@ -29,4 +29,11 @@ Result<std::string> read_argument(Storage& storage, const std::string& path) {
   return read_text(storage, path);
 }
 
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
 }  // namespace forebay::cli

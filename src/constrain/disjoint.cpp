@@ -39,7 +39,7 @@ std::vector<Json> values_of(const Json& schema) {
   return {};
 }
 
-std::vector<std::string> types_of(const Json& schema) {
+std::vector<std::string> possible_types(const Json& schema) {
   const auto type = schema.find("type");
   std::vector<std::string> types;
   if (type != schema.end() && type->is_string()) types.push_back(type->get<std::string>());
@@ -96,7 +96,7 @@ bool disjoint(const Json& document, const Json& first, const Json& second, int& 
   if (!a.is_object() || !b.is_object() || &a == &b) return false;
   const std::vector<Json> a_values = values_of(a), b_values = values_of(b);
   if (!a_values.empty() && !b_values.empty()) return !share(a_values, b_values);
-  const std::vector<std::string> a_types = types_of(a), b_types = types_of(b);
+  const std::vector<std::string> a_types = possible_types(a), b_types = possible_types(b);
   if (!a_types.empty() && !b_types.empty() && !share(a_types, b_types)) return true;
   const bool objects = a_types == std::vector<std::string>{"object"} && a_types == b_types;
   return objects &&

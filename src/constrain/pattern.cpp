@@ -12,7 +12,7 @@ namespace {
 using Ranges = std::vector<CodePointRange>;
 
 constexpr int kMaxRepeat = 1000;
-constexpr int kMaxDepth = 100;
+constexpr int kMaxPatternDepth = 100;
 constexpr uint32_t kLast = 0x10ffff;
 
 const Ranges kDigits = {{'0', '9'}};
@@ -70,7 +70,7 @@ class Parser {
   }
 
   Result<Term> choice(int depth) {
-    if (depth > kMaxDepth) return wrong("too deep");
+    if (depth > kMaxPatternDepth) return wrong("too deep");
     Term term{.kind = Term::Kind::kChoice, .ranges = {}, .inside = {}};
     do {
       Term one = TRY(sequence(depth));

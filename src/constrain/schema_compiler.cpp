@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kMaxDepth = 128;
+constexpr int kMaxSchemaDepth = 128;
 constexpr size_t kMaxOneOf = 64;  // each is compared with each
 
 }  // namespace
@@ -40,7 +40,8 @@ Result<RuleId> SchemaCompiler::compile(const Json& schema, const std::string& pa
   if (schema.is_boolean()) return schema == true ? rules_.value() : rules_.grammar().add_rule();
   if (!schema.is_object()) return wrong(path, fmt::format("{}, expected an object", schema.type_name()));
   if (rules_.grammar().too_large()) return wrong("#", fmt::format("more than {} states", Grammar::kMaxNodes));
-  if (depth_ >= kMaxDepth) return unsupported(path.substr(0, 80), fmt::format("deeper than {}", kMaxDepth));
+  if (depth_ >= kMaxSchemaDepth)
+    return unsupported(path.substr(0, 80), fmt::format("deeper than {}", kMaxSchemaDepth));
   ++depth_;
   Result<RuleId> rule = compile_object_schema(schema, path);
   --depth_;

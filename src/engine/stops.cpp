@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kInterval = 2048;
 /// A pass of its own costs more than reading this many tokens again.
-constexpr int64_t kClose = 16;
+constexpr int64_t kNearCells = 16;
 
 }  // namespace
 
@@ -29,7 +29,7 @@ std::vector<int64_t> stops_in(std::span<const int32_t> prompt, int64_t first, in
   if (turns.size() > 1) stops.push_back(turns[1]);
   if (turns.size() > 2) stops.push_back(turns.back());
   for (int64_t cell : wanted)
-    if (std::all_of(stops.begin(), stops.end(), [&](int64_t s) { return std::abs(s - cell) >= kClose; }))
+    if (std::all_of(stops.begin(), stops.end(), [&](int64_t s) { return std::abs(s - cell) >= kNearCells; }))
       stops.push_back(cell);
   std::erase_if(stops, [&](int64_t cell) { return cell <= first || cell >= n; });
   std::sort(stops.begin(), stops.end());

@@ -13,7 +13,7 @@ using Json = nlohmann::ordered_json;
 /// Stands where reasoning was, while the template runs: a character that no text has.
 constexpr std::string_view kMark = "\xEE\x80\x80";
 
-Error corrupt(std::string message) {
+Error bad_case(std::string message) {
   return {Code::kCorrupt, std::move(message)};
 }
 Error refuse(std::string message) {
@@ -25,14 +25,14 @@ Result<Json> parse_conversation(std::string_view text) {
   try {
     json = Json::parse(text);
   } catch (const nlohmann::json::exception& error) {
-    return corrupt(fmt::format("not JSON: {}", error.what()));
+    return bad_case(fmt::format("not JSON: {}", error.what()));
   }
   if (!json.is_object() || !json.contains("messages") || !json["messages"].is_array())
-    return corrupt("a conversation is an object with \"messages\", a list");
+    return bad_case("a conversation is an object with \"messages\", a list");
   for (const Json& message : json["messages"])
     if (!message.is_object() || !message.contains("role") || !message["role"].is_string())
-      return corrupt("every message needs a \"role\", a string");
-  if (json.contains("edits") && !json["edits"].is_array()) return corrupt("\"edits\" must be a list");
+      return bad_case("every message needs a \"role\", a string");
+  if (json.contains("edits") && !json["edits"].is_array()) return bad_case("\"edits\" must be a list");
   return json;
 }
 
@@ -71,10 +71,10 @@ Result<Json> choose_edit(const Json& conversation, int64_t edit) {
       return refuse(fmt::format("edit {}: the conversation has {}", edit, edits.size()));
     const Json& chosen = edits[edit];
     if (!chosen.is_object() || !chosen.contains("message") || !chosen["message"].is_number_integer())
-      return corrupt(fmt::format("edit {} needs a \"message\", an index", edit));
+      return bad_case(fmt::format("edit {} needs a \"message\", an index", edit));
     const auto index = chosen["message"].get<int64_t>();
     if (index < 0 || index >= static_cast<int64_t>(messages.size()))
-      return corrupt(
+      return bad_case(
           fmt::format("edit {}: message {}, the conversation has {}", edit, index, messages.size()));
     return chosen;
   }

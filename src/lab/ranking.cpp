@@ -12,7 +12,6 @@ namespace forebay::lab {
 namespace {
 
 constexpr std::string_view kDense[] = {"gap", "gap_dense", "grad_norm", "kl_dense", "reward", "val_accuracy"};
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t kHalfWindow = 10;  // a level is the mean of 21 steps
 
 double level(const Series& series, DenseMetric metric, int64_t first, int64_t last) {

@@ -11,8 +11,6 @@
 namespace forebay::lab {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
 std::string text_in(const Json& record, const char* key) {
   const auto at = record.find(key);
   return at != record.end() && at->is_string() ? at->get<std::string>() : std::string();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -10,6 +11,9 @@
 #include "core/storage.h"
 
 namespace forebay::lab {
+
+/// What was not measured.
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// One run's numbers by step. A step that was written twice (a run that went on from an earlier checkpoint)
 /// counts as written last. null is NaN; what is no number is left out.

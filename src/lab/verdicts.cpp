@@ -7,7 +7,7 @@ namespace forebay::lab {
 namespace {
 
 /// JSON has no infinity.
-Json number(double value) {
+Json number_or_null(double value) {
   return std::isfinite(value) ? Json(value) : Json();
 }
 
@@ -34,10 +34,10 @@ Result<void> record_verdicts(Storage& storage, const LabProgram& program, const 
                    {"gate", gate.name},
                    {"outcome", name_of(verdict.outcome)},
                    {"demoted", gate.demoted},
-                   {"value", number(verdict.estimate.value)},
-                   {"error", number(verdict.estimate.error)},
+                   {"value", number_or_null(verdict.estimate.value)},
+                   {"error", number_or_null(verdict.estimate.error)},
                    {"points", verdict.estimate.n},
-                   {"minimum_detectable", number(verdict.minimum_detectable)},
+                   {"minimum_detectable", number_or_null(verdict.minimum_detectable)},
                    {"bar", gate.bar},
                    {"note", verdict.note}};
       if (const Json* before = verdict_in(records, cell.name, gate.name)) {

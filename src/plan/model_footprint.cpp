@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <map>
 
+#include "core/page_range.h"
 #include "model/tensor_role.h"
 #include "model/trunk_copy.h"
 
 namespace forebay {
 namespace {
-
-constexpr uint64_t kPage = 4096;
 
 /// What the loader reads as a vector of f32 values: everything of one dimension but the shared expert's gate,
 /// and the convolutions' taps.
@@ -105,7 +104,7 @@ uint64_t text_bytes_of(const GgufMetadata& metadata) {
 
 uint64_t slot_bytes(std::span<const uint64_t> plane_bytes) {
   uint64_t sum = 0;
-  for (const uint64_t bytes : plane_bytes) sum += (bytes + 2 * kPage - 1) / kPage * kPage;
+  for (const uint64_t bytes : plane_bytes) sum += (bytes + 2 * kPageBytes - 1) / kPageBytes * kPageBytes;
   return sum;
 }
 

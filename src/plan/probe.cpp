@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/page_range.h"
 #include "core/read_queue.h"
 #include "kernels/matmul.h"
 
@@ -16,8 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
-constexpr uint64_t kPage = 4096;
-constexpr int64_t kPiece = 1 << 20;
+constexpr int64_t kPassBytes = 1 << 20;
 
 }  // namespace
 
@@ -36,11 +36,11 @@ uint64_t sum_ref(const std::byte* data, uint64_t bytes) {
 }  // namespace probe_detail
 
 Result<ProbeBuffer> ProbeBuffer::allocate(uint64_t usable_bytes, ThreadPool& pool, MemoryBudget& budget) {
-  const uint64_t wanted = std::clamp<uint64_t>(usable_bytes / 8, kPiece, kLargest);
+  const uint64_t wanted = std::clamp<uint64_t>(usable_bytes / 8, kPassBytes, kLargest);
   ProbeBuffer probe;
-  probe.buffer_ = TRY(Buffer::allocate(budget, wanted / kPiece * kPiece, "probe"));
+  probe.buffer_ = TRY(Buffer::allocate(budget, wanted / kPassBytes * kPassBytes, "probe"));
   // Untouched pages would all be the same zeros. 0x11 bytes are small normal numbers to every format.
-  pool.parallel_for(static_cast<int64_t>(probe.bytes()), kPiece, [&](int64_t begin, int64_t end, int) {
+  pool.parallel_for(static_cast<int64_t>(probe.bytes()), kPassBytes, [&](int64_t begin, int64_t end, int) {
     std::memset(probe.buffer_.data() + begin, 0x11, static_cast<size_t>(end - begin));
   });
   return probe;
@@ -53,7 +53,7 @@ double ProbeBuffer::measure_reading(ThreadPool& pool, Isa isa, ProbeDuration dur
   const Clock::time_point start = Clock::now();
   Seconds elapsed{0};
   while (elapsed < duration) {
-    pool.parallel_for(static_cast<int64_t>(bytes()), kPiece, [&](int64_t begin, int64_t end, int) {
+    pool.parallel_for(static_cast<int64_t>(bytes()), kPassBytes, [&](int64_t begin, int64_t end, int) {
       total.fetch_add(sum(buffer_.data() + begin, static_cast<uint64_t>(end - begin)),
                       std::memory_order_relaxed);
     });
@@ -99,7 +99,7 @@ Result<DiskRate> measure_disk(ReadableFile& file, std::span<const uint64_t> plac
   std::vector<uint64_t> order(places.begin(), places.end());
   std::shuffle(order.begin(), order.end(), std::mt19937_64(1));
 
-  const uint64_t room = (probe.blob_bytes + 2 * kPage - 1) / kPage * kPage;
+  const uint64_t room = (probe.blob_bytes + 2 * kPageBytes - 1) / kPageBytes * kPageBytes;
   const int n = std::max(1, probe.n_in_flight);
   std::vector<Buffer> buffers;
   for (int i = 0; i < n; ++i) buffers.push_back(TRY(Buffer::allocate(budget, room, "disk probe")));

@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 #include "core/format.h"
+#include "core/page_range.h"
 
 namespace forebay {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr uint64_t kPage = 4096;
-constexpr uint64_t kPiece = uint64_t{8} << 20;
+constexpr uint64_t kWriteBytes = uint64_t{8} << 20;
 /// Synced this often, so that the last sync has little left to write.
 constexpr uint64_t kBetweenSyncs = uint64_t{64} << 20;
 
@@ -51,7 +51,7 @@ Result<ProbeFile> ProbeFile::create(Storage& storage, const Path& folder, const 
   probe.in_memory_ = is_in_memory(folder);
   Result<std::unique_ptr<ReadableFile>> opened = [&]() -> Result<std::unique_ptr<ReadableFile>> {
     // One page first: some file systems take O_DIRECT and then refuse to read.
-    TRY(out->append(std::vector<std::byte>(kPage)));
+    TRY(out->append(std::vector<std::byte>(kPageBytes)));
     return storage.open_direct(path);
   }();
   TRY(storage.remove(path));
@@ -59,7 +59,7 @@ Result<ProbeFile> ProbeFile::create(Storage& storage, const Path& folder, const 
 
   // Random words: drives and file systems that compress or share blocks find nothing to do.
   std::mt19937_64 random(2);
-  std::vector<std::byte> piece(std::min(kPiece, std::max(options.bytes, kPage)));
+  std::vector<std::byte> piece(std::min(kWriteBytes, std::max(options.bytes, kPageBytes)));
   auto* words = reinterpret_cast<uint64_t*>(piece.data());
   const size_t n_words = piece.size() / sizeof(uint64_t);
   std::generate(words, words + n_words, random);
@@ -86,7 +86,7 @@ Result<ProbeFile> ProbeFile::create(Storage& storage, const Path& folder, const 
 
 std::vector<uint64_t> ProbeFile::places(uint64_t blob_bytes) const {
   std::vector<uint64_t> places;
-  const uint64_t step = std::max(kPage, (blob_bytes + kPage - 1) / kPage * kPage);
+  const uint64_t step = std::max(kPageBytes, (blob_bytes + kPageBytes - 1) / kPageBytes * kPageBytes);
   for (uint64_t at = 0; at + blob_bytes <= bytes_; at += step) places.push_back(at);
   return places;
 }

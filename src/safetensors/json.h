@@ -10,6 +10,9 @@
 
 namespace forebay::safetensors {
 
+/// Beside the tensors in a file's header.
+inline constexpr const char* kMetadataKey = "__metadata__";
+
 /// Errors: kCorrupt for what is not one JSON value, for a key that appears twice in an object, and for
 /// nesting deeper than these formats have. Throws nothing but std::bad_alloc.
 Result<nlohmann::json> parse_json(std::string_view text);

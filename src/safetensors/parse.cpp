@@ -23,8 +23,6 @@ static_assert(std::endian::native == std::endian::little, "tensors are used as t
 constexpr uint64_t kLengthBytes = 8;
 // The reference implementation's own limit, so that no file it wrote is refused.
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;
-constexpr const char* kMetadataKey = "__metadata__";
-
 Error corrupt(std::string message) {
   return {Code::kCorrupt, std::move(message)};
 }

@@ -15,8 +15,6 @@ namespace {
 using namespace safetensors;
 
 constexpr uint64_t kHeaderAlignment = 8;
-constexpr const char* kMetadataKey = "__metadata__";
-
 Error invalid(const std::string& name, std::string_view problem) {
   return {Code::kInvalidArgument, fmt::format("tensor {}: {}", quote(name), problem)};
 }

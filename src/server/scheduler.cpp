@@ -9,10 +9,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kPublishEvery{50};
 
-double seconds_between(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
-}
-
 }  // namespace
 
 struct Scheduler::Task {

@@ -83,6 +83,9 @@ class Scheduler {
  private:
   using Clock = std::chrono::steady_clock;
   struct Task;
+  static double seconds_between(Clock::time_point from, Clock::time_point to) {
+    return std::chrono::duration<double>(to - from).count();
+  }
 
   Scheduler(Engine& engine, SchedulerOptions options) : engine_(engine), options_(std::move(options)) {}
   void wake();

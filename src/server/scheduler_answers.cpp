@@ -12,10 +12,6 @@ namespace {
 
 constexpr size_t kKeptFirstTokens = 4096;
 
-double seconds_between(std::chrono::steady_clock::time_point from, std::chrono::steady_clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
-}
-
 }  // namespace
 
 void Scheduler::begin(Slot& slot, std::shared_ptr<Ticket> ticket) {

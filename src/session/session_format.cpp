@@ -21,10 +21,6 @@ constexpr size_t kChecksumAt = 32;
 constexpr uint64_t kMaxHeaderBytes = uint64_t{1} << 28;
 constexpr uint64_t kMaxText = 4096;
 
-uint64_t whole_pages(uint64_t bytes) {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
-
 Error corrupt(std::string what) {
   return {Code::kCorrupt, std::move(what)};
 }
@@ -101,6 +97,10 @@ Result<void> check_sections(const SessionHeader& h, uint64_t first_offset) {
 }
 
 }  // namespace
+
+uint64_t whole_pages(uint64_t bytes) {
+  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
 
 const SessionSection* SessionHeader::find(std::string_view name) const {
   for (const SessionSection& s : sections)

@@ -45,6 +45,9 @@ struct SessionHeader {
   const SessionSection* find(std::string_view name) const;
 };
 
+/// Bytes of the pages that hold so many.
+uint64_t whole_pages(uint64_t bytes);
+
 /// Sets the sections' offsets and file_bytes. Returns the header's bytes, a multiple of the page size.
 uint64_t place_sections(SessionHeader& header);
 /// Sets the checksum. The header must have been placed.

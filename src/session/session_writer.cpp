@@ -11,13 +11,10 @@
 #include "core/page_range.h"
 #include "session/pieces.h"
 #include "session/session_file.h"
+#include "session/session_format.h"
 
 namespace forebay {
 namespace {
-
-uint64_t whole_pages(uint64_t bytes) {
-  return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
 
 int64_t n_mtp_cells(const SessionImage& image) {
   return image.snapshot ? image.snapshot->n_mtp_cells : image.state->n_mtp_cells();

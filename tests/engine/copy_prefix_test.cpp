@@ -14,12 +14,8 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-Ids some_ids(int64_t n, int salt = 0) {
-  Ids ids;
-  for (int64_t i = 0; i < n; ++i)
-    ids.push_back(static_cast<int32_t>((i * 131 + salt * 57 + i * i % 89) % 500));
-  return ids;
-}
+using testing::some_ids;
+
 Ids operator+(Ids a, const Ids& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;

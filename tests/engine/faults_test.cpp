@@ -24,11 +24,7 @@ using Logits = std::vector<float>;
 constexpr const char* kModel = "model.gguf";
 constexpr const char* kSession = "one.session";
 
-std::vector<int32_t> some_ids(int64_t n) {
-  std::vector<int32_t> ids;
-  for (int64_t i = 0; i < n; ++i) ids.push_back(static_cast<int32_t>((i * 131 + i * i % 89) % 500));
-  return ids;
-}
+using testing::some_ids;
 
 /// Which operation fails, for the n-th time it is asked for; none: a reservation.
 struct Fault {

@@ -16,17 +16,17 @@ namespace {
 using testing::KvMemory;
 using testing::Random;
 
-constexpr KvType kTypes[] = {KvType::kF32, KvType::kF16, KvType::kBf16, KvType::kInt8};
+constexpr KvType kRowTypes[] = {KvType::kF32, KvType::kF16, KvType::kBf16, KvType::kInt8};
 
 TEST(KvRows, NamesAreReadBack) {
-  for (KvType type : kTypes) EXPECT_EQ(kv_type_from_name(name_of(type)), type);
+  for (KvType type : kRowTypes) EXPECT_EQ(kv_type_from_name(name_of(type)), type);
   EXPECT_EQ(kv_type_from_name("q8"), std::nullopt);
 }
 
 TEST(KvRows, EveryVersionKeepsAndReadsTheSameBits) {
   if (best_isa() == Isa::kReference) GTEST_SKIP() << "no fast instruction set on this machine";
   Random random(31);
-  for (KvType type : kTypes)
+  for (KvType type : kRowTypes)
     for (int dim : {1, 4, 8, 32, 63, 64, 72, 130, 256}) {
       std::vector<float> x = random.normal(5 * 2 * dim, 3.0f);
       x[0] = NAN;
@@ -64,7 +64,7 @@ TEST(KvRows, IntegersAreOfTheirGroupsLargest) {
 }
 
 TEST(KvRows, NothingThatIsNotFiniteGoesUnseen) {
-  for (KvType type : kTypes)
+  for (KvType type : kRowTypes)
     for (float bad : {NAN, INFINITY, -INFINITY}) {
       std::vector<float> x(64, 1.0f), out(64);
       x[40] = bad;
@@ -77,7 +77,7 @@ TEST(KvRows, NothingThatIsNotFiniteGoesUnseen) {
 }
 
 TEST(KvRows, ZerosStayZeros) {
-  for (KvType type : kTypes) {
+  for (KvType type : kRowTypes) {
     const std::vector<float> x(70, 0.0f);
     std::vector<float> out(70, 1.0f);
     KvMemory m(type, 1, 70, x);

@@ -12,6 +12,7 @@ namespace forebay {
 namespace {
 
 using testing::LoadedModel;
+using testing::same_bits;
 
 std::vector<int32_t> some_ids(int64_t n, int n_vocab) {
   std::vector<int32_t> ids;
@@ -33,10 +34,6 @@ std::vector<float> logits_of(LoadedModel& m, SequenceState& state, std::span<con
     done += n;
   }
   return all;
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
 /// Of all layers together; 0: none has an index.

@@ -8,15 +8,9 @@
 namespace forebay {
 namespace {
 
+using testing::ids_of;
 using testing::LoadedModel;
-
-std::vector<int32_t> ids_of(const std::string& family) {
-  return testing::expected_of(family).ints("ids");
-}
-
-bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
+using testing::same_bits;
 
 class Invariance : public ::testing::TestWithParam<std::string> {};
 

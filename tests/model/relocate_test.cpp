@@ -6,6 +6,7 @@
 #include <cstring>
 #include <random>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "model/layers/layers.h"
@@ -17,6 +18,7 @@ namespace forebay {
 namespace {
 
 using testing::LoadedModel;
+using testing::same_bits;
 
 /// One attention layer of a model by itself, over inputs of our choice.
 class LoneLayer {
@@ -88,10 +90,6 @@ double relative_error(std::span<const float> a, std::span<const float> b) {
     largest = std::max(largest, std::fabs(static_cast<double>(b[i])));
   }
   return worst / largest;
-}
-
-bool same_bits(std::span<const float> a, std::span<const float> b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
 class Relocate : public ::testing::TestWithParam<std::string> {};

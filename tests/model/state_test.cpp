@@ -13,11 +13,9 @@
 namespace forebay {
 namespace {
 
-using testing::LoadedModel;
+using testing::ids_of;
 
-std::vector<int32_t> ids_of(const std::string& family) {
-  return testing::expected_of(family).ints("ids");
-}
+using testing::LoadedModel;
 
 void run(LoadedModel& m, SequenceState& state, std::span<const int32_t> tokens) {
   const Span span{&state, tokens, LogitRows::kNone};

@@ -3,13 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include "sizes.h"
 #include "support/result_matchers.h"
 
 namespace forebay {
 namespace {
-
-constexpr uint64_t kMiB = uint64_t{1} << 20;
-constexpr uint64_t kGiB = uint64_t{1} << 30;
 
 SystemMemory machine(uint64_t total, uint64_t available, std::optional<uint64_t> limit = {},
                      std::optional<uint64_t> used = {}) {

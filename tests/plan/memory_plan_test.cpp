@@ -3,14 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "plan/plan_text.h"
+#include "sizes.h"
 #include "support/result_matchers.h"
 #include "tiny_model.h"
 
 namespace forebay {
 namespace {
-
-constexpr uint64_t kMiB = uint64_t{1} << 20;
-constexpr uint64_t kGiB = uint64_t{1} << 30;
 
 PlanRequest tiny_request() {
   PlanRequest request;

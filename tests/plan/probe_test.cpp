@@ -9,13 +9,13 @@
 #include "core/faulty_storage.h"
 #include "plan/machine.h"
 #include "plan/probe_file.h"
+#include "sizes.h"
 #include "support/result_matchers.h"
 #include "support/temporary_directory.h"
 
 namespace forebay {
 namespace {
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
 constexpr ProbeDuration kShort(0.01);
 
 size_t n_files(const TemporaryDirectory& folder) {

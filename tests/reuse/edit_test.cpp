@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "joined.h"
 #include "model/relocate.h"
 #include "support/result_matchers.h"
 #include "test_models.h"
@@ -15,17 +16,10 @@ namespace forebay {
 namespace {
 
 using testing::LoadedModel;
-using Tokens = std::vector<int32_t>;
 
 Tokens some(int n, int seed) {
   Tokens out;
   for (int i = 0; i < n; ++i) out.push_back((i * 37 + i * i * seed + 11 * seed) % 500);
-  return out;
-}
-
-Tokens joined(std::initializer_list<Tokens> parts) {
-  Tokens out;
-  for (const Tokens& part : parts) out.insert(out.end(), part.begin(), part.end());
   return out;
 }
 

@@ -6,20 +6,14 @@
 
 #include <gtest/gtest.h>
 
+#include "joined.h"
+
 namespace forebay {
 namespace {
-
-using Tokens = std::vector<int32_t>;
 
 Tokens run_of(int first, int n) {
   Tokens out(static_cast<size_t>(n));
   std::iota(out.begin(), out.end(), first);
-  return out;
-}
-
-Tokens joined(std::initializer_list<Tokens> parts) {
-  Tokens out;
-  for (const Tokens& part : parts) out.insert(out.end(), part.begin(), part.end());
   return out;
 }
 

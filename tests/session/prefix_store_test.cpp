@@ -15,12 +15,8 @@ namespace {
 
 using testing::LoadedModel;
 
-std::vector<int32_t> some_ids(int64_t n, int salt) {
-  std::vector<int32_t> ids;
-  for (int64_t i = 0; i < n; ++i)
-    ids.push_back(static_cast<int32_t>((i * 131 + salt * 57 + i * i % 89) % 500));
-  return ids;
-}
+using testing::some_ids;
+
 std::vector<int32_t> operator+(std::vector<int32_t> a, const std::vector<int32_t>& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;

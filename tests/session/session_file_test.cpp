@@ -20,15 +20,10 @@ namespace {
 
 using testing::LoadedModel;
 
-const std::vector<std::string> kFacts = {"model=1", "kv=f32"};
+const std::vector<std::string> kFileFacts = {"model=1", "kv=f32"};
 const Path kFile = "s.session";
 
-std::vector<int32_t> some_ids(int64_t n, int salt = 0) {
-  std::vector<int32_t> ids;
-  for (int64_t i = 0; i < n; ++i)
-    ids.push_back(static_cast<int32_t>((i * 131 + salt * 57 + i * i % 89) % 500));
-  return ids;
-}
+using testing::some_ids;
 
 ModelOptions with_kv(KvType kv) {
   ModelOptions options;
@@ -53,7 +48,7 @@ struct Model1 : LoadedModel {
   SequenceState saved(Storage& storage, const std::vector<int32_t>& ids, const Path& path = kFile) {
     SequenceState s = state(ids.size() + 64);
     run(s, ids);
-    EXPECT_OK(write_session(storage, path, {&s, nullptr, ids, last}, {.facts = kFacts}));
+    EXPECT_OK(write_session(storage, path, {&s, nullptr, ids, last}, {.facts = kFileFacts}));
     return s;
   }
 
@@ -85,7 +80,7 @@ TEST_P(SessionFiles, RestoredIsNeverStopped) {
       SessionReader reader = SessionReader::open(*storage, folder / kFile).value();
       SequenceState restored = m.state(n + 64);
       std::vector<float> logits;
-      ASSERT_OK(reader.load(restored, kFacts, logits));
+      ASSERT_OK(reader.load(restored, kFileFacts, logits));
       EXPECT_EQ(logits, at_n);
       EXPECT_EQ(hash_of(restored), hash_of(never_stopped)) << n;
       m.run(never_stopped, std::span(ids).subspan(n));
@@ -113,7 +108,7 @@ TEST_P(SessionFiles, AChildAndItsParentAreTheWhole) {
       const std::vector<int32_t> mine(ids.begin(), ids.begin() + n);
       m.run(state, mine);
       const Result<SessionHeader> child = write_session(
-          *storage, folder / "child", {&state, nullptr, mine, {}}, {.facts = kFacts, .parent = parent});
+          *storage, folder / "child", {&state, nullptr, mine, {}}, {.facts = kFileFacts, .parent = parent});
       ASSERT_OK(child);
       for (const SessionSection& s : child->sections)
         EXPECT_TRUE(s.first_row == 0 || s.first_row == static_cast<uint64_t>(n_parent / 4 * 4) ||
@@ -124,7 +119,7 @@ TEST_P(SessionFiles, AChildAndItsParentAreTheWhole) {
         SessionReader reader = SessionReader::open(*storage, folder / (whole ? "whole" : "child")).value();
         ASSERT_OK(reader.check_payload());
         SequenceState restored = m.state(256);
-        ASSERT_OK(reader.load(restored, kFacts, logits));
+        ASSERT_OK(reader.load(restored, kFileFacts, logits));
         EXPECT_EQ(hash_of(restored), hash_of(state)) << n_parent << " of " << n;
         if (!whole) {
           ASSERT_OK(reader.write_whole(*storage, folder / "whole"));
@@ -144,10 +139,10 @@ TEST_P(SessionFiles, ASnapshotIsSavedWhileTheStateGoesOn) {
   const uint64_t want = hash_of(state);
   m.run(state, std::span(ids).subspan(70));
   ASSERT_OK(
-      write_session(storage, kFile, {&state, snapshot, std::span(ids).first(70), {}}, {.facts = kFacts}));
+      write_session(storage, kFile, {&state, snapshot, std::span(ids).first(70), {}}, {.facts = kFileFacts}));
   SessionReader reader = SessionReader::open(storage, kFile).value();
   std::vector<float> logits;
-  ASSERT_OK(reader.load(state, kFacts, logits));
+  ASSERT_OK(reader.load(state, kFileFacts, logits));
   EXPECT_EQ(hash_of(state), want);
   EXPECT_TRUE(logits.empty());
 }
@@ -167,7 +162,7 @@ TEST_P(SessionFiles, PlacesComeAlong) {
     places.push_back(std::make_shared<const Snapshot>(state.snapshot()));
     hashes.push_back(hash_of(state));
   }
-  ASSERT_OK(write_session(storage, kFile, {&state, nullptr, ids, {}, places}, {.facts = kFacts}));
+  ASSERT_OK(write_session(storage, kFile, {&state, nullptr, ids, {}, places}, {.facts = kFileFacts}));
   ASSERT_OK(SessionReader::open(storage, kFile).value().write_whole(storage, "whole"));
   ASSERT_OK(SessionReader::open(storage, kFile).value().write_branch(storage, "branch"));
   for (const Path& path : {kFile, Path("whole"), Path("branch")}) {
@@ -176,7 +171,7 @@ TEST_P(SessionFiles, PlacesComeAlong) {
     SequenceState restored = m.state(256);
     std::vector<float> logits;
     std::vector<Snapshot> found;
-    ASSERT_OK(reader.load(restored, kFacts, logits, 2, &found));
+    ASSERT_OK(reader.load(restored, kFileFacts, logits, 2, &found));
     EXPECT_EQ(hash_of(restored), hash_of(state));
     ASSERT_EQ(found.size(), 2u);
     for (size_t i : {1, 0}) {
@@ -184,7 +179,7 @@ TEST_P(SessionFiles, PlacesComeAlong) {
       EXPECT_EQ(hash_of(restored), hashes[i]) << path;
     }
     // From the later one, with other tokens.
-    ASSERT_OK(reader.load(restored, kFacts, logits, 2, &found));
+    ASSERT_OK(reader.load(restored, kFileFacts, logits, 2, &found));
     ASSERT_OK(restored.restore(found[1]));
     m.run(restored, other);
     SequenceState fresh = m.state(256);
@@ -210,7 +205,7 @@ class DamagedSessions : public ::testing::Test {
     Result<SessionReader> reader = SessionReader::open(storage_, kFile);
     if (!reader) return std::move(reader).error();
     std::vector<float> logits;
-    return reader->load(live_, kFacts, logits, 1);
+    return reader->load(live_, kFileFacts, logits, 1);
   }
   /// Refused before the live state changed.
   ::testing::AssertionResult is_refused(Code code, std::string_view part) {
@@ -355,7 +350,7 @@ TEST_F(DamagedSessions, AParentThatIsGoneOrAnotherIsAMiss) {
   const std::vector<int32_t> ids = some_ids(90);
   model_.run(longer, ids);
   ASSERT_OK(
-      write_session(storage_, "child", {&longer, nullptr, ids, {}}, {.facts = kFacts, .parent = parent}));
+      write_session(storage_, "child", {&longer, nullptr, ids, {}}, {.facts = kFileFacts, .parent = parent}));
   const auto open = [&] { return SessionReader::open(storage_, "child"); };
   ASSERT_OK(open());
   const std::string good = storage_.get(kFile);
@@ -376,7 +371,7 @@ TEST_F(DamagedSessions, WritesThatFailLeaveNothing) {
       FaultyStorage faulty(below, {.op = op, .fail_at = n, .keep_failing = true, .reason = "no space left"});
       const std::vector<int32_t> ids = some_ids(70);
       const auto written =
-          write_session(faulty, kFile, {&state_, nullptr, ids, {}}, {.facts = kFacts, .n_threads = 1});
+          write_session(faulty, kFile, {&state_, nullptr, ids, {}}, {.facts = kFileFacts, .n_threads = 1});
       if (faulty.n_faults() == 0) {
         EXPECT_OK(written);
         break;
@@ -392,7 +387,7 @@ TEST_F(DamagedSessions, ReadsThatFailReset) {
     Result<SessionReader> reader = SessionReader::open(faulty, kFile);
     std::vector<float> logits;
     const Result<void> loaded =
-        reader ? reader->load(live_, kFacts, logits, 1) : Result<void>(reader.error());
+        reader ? reader->load(live_, kFileFacts, logits, 1) : Result<void>(reader.error());
     if (faulty.n_faults() == 0) {
       EXPECT_OK(loaded);
       EXPECT_EQ(hash_of(live_), hash_of(state_));

@@ -61,6 +61,21 @@ std::vector<int32_t> Expected::ints(const std::string& name) const {
   return out;
 }
 
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+std::vector<int32_t> some_ids(int64_t n, int salt) {
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < n; ++i)
+    ids.push_back(static_cast<int32_t>((i * 131 + salt * 57 + i * i % 89) % 500));
+  return ids;
+}
+
+std::vector<int32_t> ids_of(const std::string& family) {
+  return expected_of(family).ints("ids");
+}
+
 Expected expected_of(const std::string& family) {
   return Expected(std::filesystem::path(FOREBAY_TEST_DATA) / "vectors" / family / "expected.safetensors");
 }

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,11 @@ class Expected {
 };
 /// tests/vectors/<family>/expected.safetensors
 Expected expected_of(const std::string& family);
+/// Its "ids".
+std::vector<int32_t> ids_of(const std::string& family);
+
+/// Ids below 500, others for each salt.
+std::vector<int32_t> some_ids(int64_t n, int salt = 0);
 
 /// A model with everything it needs to live. Fails the test when the file does not load.
 struct LoadedModel {
@@ -57,6 +63,8 @@ struct LoadedModel {
   std::unique_ptr<GgufFile> file;
   std::unique_ptr<Model> model;
 };
+
+bool same_bits(std::span<const float> a, std::span<const float> b);
 
 /// Cells [first, first + n) as [cell][width] floats.
 std::vector<float> decoded(const KvRows& rows, int64_t first, int64_t n);

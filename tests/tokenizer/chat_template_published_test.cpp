@@ -33,7 +33,7 @@ std::optional<std::string> output_of(const std::string& command) {
   return output;
 }
 
-Result<std::string> render(const Json& expected) {
+Result<std::string> render_case(const Json& expected) {
   Result<ChatTemplate> parsed = ChatTemplate::parse(expected["template"].get_ref<const std::string&>());
   if (!parsed) return std::move(parsed).error();
   return parsed->render(expected["context"], expected["now"]);
@@ -52,7 +52,7 @@ TEST(ChatTemplatePublished, RenderAsInJinja2) {
     const Json expected = Json::parse(line);
     const std::string name = expected["name"];
     SCOPED_TRACE(name + ", conversation " + std::to_string(n_by_template[name]++));
-    const Result<std::string> output = render(expected);
+    const Result<std::string> output = render_case(expected);
     if (expected.contains("output")) {
       if (!output) {
         ADD_FAILURE() << output.error().message;

@@ -6,17 +6,15 @@
 namespace forebay {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr const char* kQwen2Pattern =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-Json small_file() {
-  Json byte_level = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
-  Json split = {{"type", "Split"},
-                {"pattern", {{"Regex", kQwen2Pattern}}},
-                {"behavior", "Isolated"},
-                {"invert", false}};
+nlohmann::json small_file() {
+  nlohmann::json byte_level = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  nlohmann::json split = {{"type", "Split"},
+                          {"pattern", {{"Regex", kQwen2Pattern}}},
+                          {"behavior", "Isolated"},
+                          {"invert", false}};
   return {{"normalizer", {{"type", "NFC"}}},
           {"pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", {split, byte_level}}}},
           {"added_tokens",
@@ -25,11 +23,11 @@ Json small_file() {
           {"model",
            {{"type", "BPE"},
             {"vocab", {{"a", 0}, {"b", 1}, {"ab", 2}}},
-            {"merges", Json::array({"a b"})},
+            {"merges", nlohmann::json::array({"a b"})},
             {"unk_token", nullptr}}}};
 }
 
-Result<Vocabulary> read(const Json& file, const HfVocabularyOptions& options = {}) {
+Result<Vocabulary> read(const nlohmann::json& file, const HfVocabularyOptions& options = {}) {
   return vocabulary_from_hf_json(file.dump(), options);
 }
 
@@ -45,8 +43,8 @@ TEST(HfVocabulary, ReadsTokensKindsAndMerges) {
                                                        kUserDefined, kUnused, kUnused}));
   EXPECT_EQ(vocabulary->merges, std::vector<std::string>{"a b"});
 
-  Json file = small_file();
-  file["model"]["merges"] = Json::array({{"a", "b"}});
+  nlohmann::json file = small_file();
+  file["model"]["merges"] = nlohmann::json::array({{"a", "b"}});
   file["normalizer"] = nullptr;
   vocabulary = read(file);
   ASSERT_OK(vocabulary);
@@ -69,9 +67,9 @@ TEST(HfVocabulary, ReadsThePebbleFile) {
 }
 
 TEST(HfVocabulary, FindsThePreTokenizer) {
-  Json file = small_file();
-  Json byte_level = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}};
-  Json digits = {{"type", "Digits"}, {"individual_digits", true}};
+  nlohmann::json file = small_file();
+  nlohmann::json byte_level = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}};
+  nlohmann::json digits = {{"type", "Digits"}, {"individual_digits", true}};
   file["pre_tokenizer"] = byte_level;
   EXPECT_EQ(read(file)->pre, "gpt-2");
   file["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {digits, byte_level}}};
@@ -92,7 +90,7 @@ TEST(HfVocabulary, FindsThePreTokenizer) {
 }
 
 TEST(HfVocabulary, WholePieceModelsAndFamiliesMustAgree) {
-  Json file = small_file();
+  nlohmann::json file = small_file();
   file["model"]["ignore_merges"] = true;
   EXPECT_TRUE(fails_with(read(file), Code::kUnsupported, "ignore_merges", "qwen2"));
   EXPECT_OK(read(file, {.pre = "llama-bpe"}));
@@ -101,28 +99,29 @@ TEST(HfVocabulary, WholePieceModelsAndFamiliesMustAgree) {
 
 TEST(HfVocabulary, RefusesWhatItWouldTokenizeDifferently) {
   auto with = [](auto change) {
-    Json file = small_file();
+    nlohmann::json file = small_file();
     change(file);
     return read(file);
   };
-  EXPECT_TRUE(fails_with(with([](Json& f) { f["model"]["type"] = "Unigram"; }), Code::kUnsupported, "Unigram",
-                         "BPE"));
-  EXPECT_TRUE(fails_with(with([](Json& f) { f["model"]["byte_fallback"] = true; }), Code::kUnsupported,
-                         "byte_fallback"));
-  EXPECT_TRUE(fails_with(with([](Json& f) { f["model"]["dropout"] = 0.1; }), Code::kUnsupported, "dropout"));
-  EXPECT_OK(with([](Json& f) { f["model"]["dropout"] = 0.0; }));
-  EXPECT_OK(with([](Json& f) { f["model"]["end_of_word_suffix"] = ""; }));
-  EXPECT_TRUE(fails_with(with([](Json& f) {
+  EXPECT_TRUE(fails_with(with([](nlohmann::json& f) { f["model"]["type"] = "Unigram"; }), Code::kUnsupported,
+                         "Unigram", "BPE"));
+  EXPECT_TRUE(fails_with(with([](nlohmann::json& f) { f["model"]["byte_fallback"] = true; }),
+                         Code::kUnsupported, "byte_fallback"));
+  EXPECT_TRUE(fails_with(with([](nlohmann::json& f) { f["model"]["dropout"] = 0.1; }), Code::kUnsupported,
+                         "dropout"));
+  EXPECT_OK(with([](nlohmann::json& f) { f["model"]["dropout"] = 0.0; }));
+  EXPECT_OK(with([](nlohmann::json& f) { f["model"]["end_of_word_suffix"] = ""; }));
+  EXPECT_TRUE(fails_with(with([](nlohmann::json& f) {
                            f["normalizer"] = {{"type", "Lowercase"}};
                          }),
                          Code::kUnsupported, "normalizer"));
-  EXPECT_TRUE(fails_with(with([](Json& f) { f["added_tokens"][0]["lstrip"] = true; }), Code::kUnsupported,
-                         "lstrip", "<|im_end|>"));
+  EXPECT_TRUE(fails_with(with([](nlohmann::json& f) { f["added_tokens"][0]["lstrip"] = true; }),
+                         Code::kUnsupported, "lstrip", "<|im_end|>"));
 }
 
 TEST(HfVocabulary, NamesWhatIsBroken) {
   auto with = [](auto change) {
-    Json file = small_file();
+    nlohmann::json file = small_file();
     change(file);
     return read(file);
   };
@@ -130,19 +129,24 @@ TEST(HfVocabulary, NamesWhatIsBroken) {
   EXPECT_TRUE(fails_with(vocabulary_from_hf_json("{\"model\": "), Code::kCorrupt, "tokenizer.json"));
   EXPECT_TRUE(fails_with(vocabulary_from_hf_json("[]"), Code::kCorrupt, "object"));
   EXPECT_TRUE(fails_with(vocabulary_from_hf_json("{}"), Code::kCorrupt, "model"));
-  EXPECT_TRUE(fails_with(with([](Json& f) { f["model"]["vocab"] = 5; }), Code::kCorrupt, "vocab", "5"));
-  EXPECT_TRUE(fails_with(with([](Json& f) { f["model"]["vocab"]["c"] = -1; }), Code::kCorrupt, "'c'", "-1"));
-  EXPECT_TRUE(fails_with(with([](Json& f) { f["model"]["vocab"]["c"] = "x"; }), Code::kCorrupt, "'c'"));
-  EXPECT_TRUE(fails_with(with([](Json& f) { f["model"]["vocab"]["c"] = 4'000'000'000; }), Code::kCorrupt,
-                         "4000000000"));
   EXPECT_TRUE(
-      fails_with(with([](Json& f) { f["model"]["vocab"]["c"] = 2; }), Code::kCorrupt, "id 2", "'ab'", "'c'"));
+      fails_with(with([](nlohmann::json& f) { f["model"]["vocab"] = 5; }), Code::kCorrupt, "vocab", "5"));
+  EXPECT_TRUE(fails_with(with([](nlohmann::json& f) { f["model"]["vocab"]["c"] = -1; }), Code::kCorrupt,
+                         "'c'", "-1"));
   EXPECT_TRUE(
-      fails_with(with([](Json& f) { f["added_tokens"][0]["id"] = 1; }), Code::kCorrupt, "id 1", "'b'"));
+      fails_with(with([](nlohmann::json& f) { f["model"]["vocab"]["c"] = "x"; }), Code::kCorrupt, "'c'"));
+  EXPECT_TRUE(fails_with(with([](nlohmann::json& f) { f["model"]["vocab"]["c"] = 4'000'000'000; }),
+                         Code::kCorrupt, "4000000000"));
+  EXPECT_TRUE(fails_with(with([](nlohmann::json& f) { f["model"]["vocab"]["c"] = 2; }), Code::kCorrupt,
+                         "id 2", "'ab'", "'c'"));
+  EXPECT_TRUE(fails_with(with([](nlohmann::json& f) { f["added_tokens"][0]["id"] = 1; }), Code::kCorrupt,
+                         "id 1", "'b'"));
+  EXPECT_TRUE(fails_with(with([](nlohmann::json& f) { f["added_tokens"][0].erase("id"); }), Code::kCorrupt,
+                         "<|im_end|>"));
   EXPECT_TRUE(
-      fails_with(with([](Json& f) { f["added_tokens"][0].erase("id"); }), Code::kCorrupt, "<|im_end|>"));
-  EXPECT_TRUE(fails_with(with([](Json& f) { f["added_tokens"] = "x"; }), Code::kCorrupt, "added_tokens"));
-  EXPECT_TRUE(fails_with(with([](Json& f) { f["model"]["merges"][0] = 7; }), Code::kCorrupt, "merge 0"));
+      fails_with(with([](nlohmann::json& f) { f["added_tokens"] = "x"; }), Code::kCorrupt, "added_tokens"));
+  EXPECT_TRUE(
+      fails_with(with([](nlohmann::json& f) { f["model"]["merges"][0] = 7; }), Code::kCorrupt, "merge 0"));
   EXPECT_TRUE(fails_with(read(small_file(), {.n_vocab = 5}), Code::kInvalidArgument, "id 5", "5 rows"));
   std::string deep = "{\"model\": " + std::string(100'000, '[') + std::string(100'000, ']') + "}";
   EXPECT_TRUE(fails_with(vocabulary_from_hf_json(deep), Code::kCorrupt, "nested"));

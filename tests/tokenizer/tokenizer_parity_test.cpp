@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "replaced.h"
 #include "tokenizer/nfc.h"
 #include "tokenizer/pre_tokenizer.h"
 #include "tokenizer/utf8.h"
@@ -60,12 +61,6 @@ const std::vector<Line>& lines() {
     return read;
   }();
   return all;
-}
-
-std::string replaced(std::string_view bytes) {
-  std::string text;
-  utf8::append_replaced(text, bytes);
-  return text;
 }
 
 void expect_ids(const Tokenizer& tokenizer, const EncodeOptions& options, Ids Line::*wanted) {

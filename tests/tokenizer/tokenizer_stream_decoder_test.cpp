@@ -2,6 +2,7 @@
 #include <random>
 #include <string>
 
+#include "replaced.h"
 #include "tokenizer/utf8.h"
 #include "tokenizer_vocabularies.h"
 
@@ -19,12 +20,6 @@ constexpr TokenId kImEnd = 256, kThink = 257;
 
 bool is_valid(std::string_view text) {
   return utf8::valid_prefix_bytes(text) == text.size();
-}
-
-std::string replaced(std::string_view bytes) {
-  std::string text;
-  utf8::append_replaced(text, bytes);
-  return text;
 }
 
 TEST(StreamDecoder, HoldsACharacterBackUntilItsLastByte) {

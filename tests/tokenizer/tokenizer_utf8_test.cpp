@@ -3,17 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include "replaced.h"
 #include "tokenizer/byte_map.h"
 #include "tokenizer/utf8.h"
 
 namespace forebay {
 namespace {
-
-std::string replaced(std::string_view text) {
-  std::string out;
-  utf8::append_replaced(out, text);
-  return out;
-}
 
 TEST(Utf8, EveryCodePointSurvivesEncodingAndDecoding) {
   for (uint32_t c = 0; c < 0x110000; ++c) {

@@ -12,10 +12,10 @@ namespace forebay::jinja {
 namespace {
 
 // What the C++ stack bears in the parser, in walks of the tree, and in its destructor.
-constexpr int kMaxNesting = 200;
+constexpr int kMaxExpressionNesting = 200;
 
 [[noreturn]] void fail_nesting(int line) {
-  fail_at(line, "expression nested more than {} levels deep", kMaxNesting);
+  fail_at(line, "expression nested more than {} levels deep", kMaxExpressionNesting);
 }
 
 bool is_constant_name(std::string_view name) {
@@ -77,7 +77,7 @@ std::optional<CompareExpr::Op> take_comparison(TokenStream& tokens) {
 class DepthCheck {
  public:
   explicit DepthCheck(ExpressionParser& parser) : parser_(parser) {
-    if (++parser_.depth_ > kMaxNesting) {
+    if (++parser_.depth_ > kMaxExpressionNesting) {
       --parser_.depth_;
       fail_nesting(parser_.tokens_.line());
     }
@@ -93,7 +93,7 @@ ExprPtr ExpressionParser::measured(ExprPtr expr) const {
   int below = 0;
   for_each_child(*expr, [&](const Expr& child) { below = std::max(below, child.height); });
   expr->height = below + 1;
-  if (expr->height > kMaxNesting) fail_nesting(expr->line);
+  if (expr->height > kMaxExpressionNesting) fail_nesting(expr->line);
   return expr;
 }
 

@@ -46,7 +46,7 @@ int base_of_prefix(std::string_view text) {
   }
 }
 
-std::string without_underscores(std::string_view text) {
+std::string without_separators(std::string_view text) {
   std::string out(text);
   std::erase(out, '_');
   return out;
@@ -98,7 +98,7 @@ size_t integer_literal_size(std::string_view text) {
 }
 
 double float_literal(std::string_view text) {
-  return std::strtod(without_underscores(text).c_str(), nullptr);
+  return std::strtod(without_separators(text).c_str(), nullptr);
 }
 
 std::optional<Int> integer_literal(std::string_view text) {

@@ -13,7 +13,7 @@ namespace forebay::jinja {
 
 namespace {
 
-constexpr int kMaxNesting = 100;  // of statements
+constexpr int kMaxBlockNesting = 100;  // of statements
 
 // Other templates are not reachable from a chat template, and nothing is ever escaped on its own.
 constexpr std::string_view kUnsupportedTags[] = {"autoescape", "block",  "extends",
@@ -49,8 +49,8 @@ class Parser {
   /// none.
   Block block(EndNames ends, int opening_line) {
     Block body;
-    if (++depth_ > kMaxNesting)
-      fail_at(tokens_.line(), "blocks nested more than {} levels deep", kMaxNesting);
+    if (++depth_ > kMaxBlockNesting)
+      fail_at(tokens_.line(), "blocks nested more than {} levels deep", kMaxBlockNesting);
     while (!tokens_.at(TokenType::kEnd)) {
       const int line = tokens_.line();
       if (tokens_.at(TokenType::kText)) {
