@@ -20,9 +20,9 @@ Error corrupt(std::string_view field, uint64_t value, std::string_view wanted) {
 }
 
 /// Reads on, and never past the end.
-class Reader {
+class HeaderReader {
  public:
-  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  explicit HeaderReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
   template <typename T>
   Result<T> number(std::string_view field) {
@@ -48,7 +48,7 @@ class Reader {
   std::span<const std::byte> bytes_;
 };
 
-Result<TensorHeader> read_header(Reader& reader) {
+Result<TensorHeader> read_header(HeaderReader& reader) {
   TensorHeader header;
   const auto type = TRY(reader.number<uint8_t>("type"));
   if (type < 1 || type > std::size(kTypes)) return corrupt("type", type, "1 to 8");
@@ -121,7 +121,7 @@ Result<Bytes> encode_tensor_headers(std::span<const TensorHeader> headers) {
 
 Result<std::pair<std::vector<TensorHeader>, size_t>> decode_tensor_headers(std::span<const uint8_t> bytes) {
   const std::span<const std::byte> all = std::as_bytes(bytes);
-  Reader fixed(all);
+  HeaderReader fixed(all);
   const auto magic = TRY(fixed.number<uint32_t>("beginning"));
   if (magic != kMagic) return corrupt("beginning", magic, fmt::format("{:#x}", kMagic));
   const auto version = TRY(fixed.number<uint32_t>("version"));
@@ -134,7 +134,7 @@ Result<std::pair<std::vector<TensorHeader>, size_t>> decode_tensor_headers(std::
   const uint64_t sum = get_le<uint64_t>(all, summed.size()), wanted = checksum(summed);
   if (sum != wanted) return corrupt("checksum", sum, fmt::format("{:#x}", wanted));
 
-  Reader reader(summed.subspan(kFixedBytes - 4));
+  HeaderReader reader(summed.subspan(kFixedBytes - 4));
   const auto n_tensors = TRY(reader.number<uint32_t>("number of tensors"));
   if (n_tensors > reader.left() / kTensorBytes)
     return corrupt("number of tensors", n_tensors, "what its length has room for");
