@@ -63,6 +63,8 @@ set(FOREBAY_UNITY 0 CACHE STRING "How many files of a library or test program to
 function(forebay_unity target)
   if(FOREBAY_UNITY GREATER 0)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${FOREBAY_UNITY})
+    # A class that holds one of an anonymous namespace is odd in a header; GCC takes a file that is included for one.
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()
 endfunction()
 
