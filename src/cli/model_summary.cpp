@@ -1,28 +1,13 @@
 #include "cli/model_summary.h"
 
 #include <algorithm>
-#include <charconv>
+#include <climits>
 
 #include "model/config.h"
+#include "model/tensor_role.h"
 
 namespace forebay::cli {
 namespace {
-
-/// N of "blk.N.", if the name begins so.
-std::optional<uint64_t> block_of(std::string_view name) {
-  constexpr std::string_view kPrefix = "blk.";
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  uint64_t block = 0;
-  const char* end = name.data() + name.size();
-  const auto [rest, error] = std::from_chars(name.data() + kPrefix.size(), end, block);
-  if (error != std::errc() || rest == end || *rest != '.') return std::nullopt;
-  return block;
-}
-
-/// A stack of experts: ne[2] of them.
-bool is_expert_plane(const TensorInfo& tensor) {
-  return tensor.name.find("_exps.") != std::string::npos && tensor.n_dims == 3;
-}
 
 class Classifier {
  public:
@@ -33,23 +18,25 @@ class Classifier {
     };
     const Result<uint64_t> n_blocks = key("block_count");
     const Result<uint64_t> n_draft = key("nextn_predict_layers");
-    if (n_blocks && n_draft && *n_draft < *n_blocks) first_draft_block_ = *n_blocks - *n_draft;
+    if (n_blocks && n_draft && *n_draft < *n_blocks && *n_blocks <= INT_MAX)
+      first_draft_block_ = static_cast<int>(*n_blocks - *n_draft);
   }
 
-  TensorUse use_of(const TensorInfo& tensor) const {
-    const std::optional<uint64_t> block = block_of(tensor.name);
-    if (block && *block >= first_draft_block_) return TensorUse::kDraft;
-    if (is_expert_plane(tensor)) return TensorUse::kExpert;
-    // A tied embedding is also the head, which every token multiplies.
-    if (tensor.name == "token_embd.weight") return own_head_ ? TensorUse::kTable : TensorUse::kTrunk;
-    if (tensor.name.starts_with("per_layer_token_embd.")) return TensorUse::kTable;
-    return TensorUse::kTrunk;
+  forebay::TensorUse use_of(const TensorInfo& tensor) const {
+    return forebay::use_of(tensor, first_draft_block_, own_head_);
   }
 
  private:
   bool own_head_;
-  uint64_t first_draft_block_ = UINT64_MAX;
+  int first_draft_block_ = INT_MAX;  // none
 };
+
+TensorUse shown(const forebay::TensorUse& use) {
+  if (use.draft) return TensorUse::kDraft;
+  if (use.role == MemoryRole::kExperts) return TensorUse::kExpert;
+  const bool by_rows = use.role == MemoryRole::kEmbedding || use.role == MemoryRole::kNgramTable;
+  return by_rows ? TensorUse::kTable : TensorUse::kTrunk;
+}
 
 void add_state(const GgufFile& file, ModelSummary& summary) {
   const Result<ModelConfig> config = ModelConfig::from_gguf(file);
@@ -85,12 +72,13 @@ ModelSummary summarise(const GgufFile& file) {
 
   const Classifier classifier(file, summary.architecture);
   for (const TensorInfo& tensor : file.tensors()) {
-    const TensorUse use = classifier.use_of(tensor);
+    const forebay::TensorUse in_memory = classifier.use_of(tensor);
+    const TensorUse use = shown(in_memory);
     summary.all.add(tensor);
     summary.by_type[tensor.type].add(tensor);
     summary.by_use[use].add(tensor);
-    if (!is_expert_plane(tensor)) continue;
-    BlockExperts& experts = summary.experts[block_of(tensor.name).value_or(0)];
+    if (in_memory.role != MemoryRole::kExperts) continue;
+    BlockExperts& experts = summary.experts[static_cast<uint64_t>(std::max(0, in_memory.block))];
     experts.n_experts = tensor.ne[2];
     experts.bytes_per_expert += tensor.bytes / tensor.ne[2];
     experts.weights_per_expert += tensor.n_elements() / tensor.ne[2];

@@ -25,13 +25,13 @@ TensorUse use_of(const TensorInfo& tensor, int n_blocks, bool own_head) {
   use.block = block_of(tensor.name).value_or(-1);
   use.draft = use.block >= n_blocks;
   if (tensor.name.find("_exps.") != std::string::npos && tensor.n_dims == 3)
-    use.role = TensorRole::kExperts;
+    use.role = MemoryRole::kExperts;
   else if (tensor.name.starts_with("per_layer_token_embd."))
-    use.role = TensorRole::kNgramTable;
+    use.role = MemoryRole::kNgramTable;
   else if (use.draft && tensor.name.find(".indexer.") != std::string::npos)
-    use.role = TensorRole::kUnread;
+    use.role = MemoryRole::kUnread;
   else if (tensor.name == "token_embd.weight" && own_head)
-    use.role = TensorRole::kEmbedding;
+    use.role = MemoryRole::kEmbedding;
   return use;
 }
 
@@ -41,7 +41,7 @@ TrunkTensors trunk_tensors(const ModelConfig& config, const GgufFile& file, cons
   const auto add = [&](const GgufFile& from, bool draft) {
     for (const TensorInfo& tensor : from.tensors()) {
       const TensorUse use = use_of(tensor, config.n_blocks, own_head);
-      if (use.role == TensorRole::kTrunk && use.draft == draft)
+      if (use.role == MemoryRole::kTrunk && use.draft == draft)
         (draft ? found.draft : found.trunk).push_back(&tensor);
     }
   };

@@ -9,7 +9,7 @@
 
 namespace forebay {
 
-enum class TensorRole : uint8_t {
+enum class MemoryRole : uint8_t {
   kTrunk,       // read whole for every token
   kEmbedding,   // the token embeddings where the head has a matrix of its own: a row per token
   kNgramTable,  // a few rows per token
@@ -18,7 +18,7 @@ enum class TensorRole : uint8_t {
 };
 
 struct TensorUse {
-  TensorRole role = TensorRole::kTrunk;
+  MemoryRole role = MemoryRole::kTrunk;
   int block = -1;      // -1: in none
   bool draft = false;  // of the draft head
 };

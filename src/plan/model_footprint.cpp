@@ -26,19 +26,19 @@ class Adder {
     const TensorUse use = use_of(tensor, f_.config.n_blocks, own_head_);
     if (use.draft && !f_.with_draft) return;
     switch (use.role) {
-      case TensorRole::kExperts:
+      case MemoryRole::kExperts:
         return add_experts(tensor, use.block);
-      case TensorRole::kNgramTable:
+      case MemoryRole::kNgramTable:
         f_.ngram_bytes += tensor.bytes;
         return;
-      case TensorRole::kUnread:
+      case MemoryRole::kUnread:
         return;
-      case TensorRole::kEmbedding:
+      case MemoryRole::kEmbedding:
         f_.trunk_bytes += tensor.bytes;
         f_.embedding_bytes = tensor.bytes;
         f_.trunk_read_bytes += tensor.bytes / std::max<uint64_t>(1, tensor.n_rows());
         return;
-      case TensorRole::kTrunk:
+      case MemoryRole::kTrunk:
         break;
     }
     if (is_copied(tensor)) f_.copied_bytes += tensor.n_elements() * sizeof(float);
